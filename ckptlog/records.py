@@ -1,0 +1,229 @@
+"""What ckptlog tells the world: the records behind the JSON report and the Polars frames.
+
+Every figure may be null: a null is an honest "the log does not say". Token counts are
+integers, times are seconds since the run's start, ``*_ms`` are milliseconds, ``*_mib`` are
+MiB, line numbers are 1-based in the file as it is after decompression.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA = 1
+
+Outcome = Literal[
+    "arrival-rejection",
+    "limit-stop",
+    "context-shift",
+    "checkpoint-reprefill",
+    "reused",
+    "restored",
+    "cold",
+    "cancelled",
+    "error",
+    "not-completion",
+    "unknown",
+]
+FAILURES: tuple[Outcome, ...] = (
+    "arrival-rejection",
+    "context-shift",
+    "limit-stop",
+    "checkpoint-reprefill",
+)
+HEALTHY: tuple[Outcome, ...] = ("reused", "restored", "cold")
+
+Basis = Literal["observed", "derived", "inferred"]
+Ended = Literal["release", "cancel", "error", "cut", "restart"]
+Memory = Literal["plain", "swa", "hybrid", "recurrent", "unknown"]
+Fate = Literal["live", "evicted", "thinned", "superseded", "invalidated", "cleared"]
+Origin = Literal["created", "prompt-cache", "slot-file", "copied"]
+
+
+class Tool(msgspec.Struct):
+    name: str
+    version: str
+
+
+class SourceRecord(msgspec.Struct):
+    """One input file, as it was read."""
+
+    path: str
+    lines: int = 0
+    bytes: int = 0
+    encoding: str = "utf-8"
+    compression: str | None = None
+    wrapper: str | None = None
+    format: Literal["prefixed", "legacy", "jsonl", "tagged", "mixed"] | None = None
+    drifted_lines: int = 0
+    unknown_slot_lines: int = 0
+
+
+class CheckpointSettings(msgspec.Struct):
+    enabled: bool
+    max: int | None = None
+    min_step: int | None = None
+
+
+class RunRecord(msgspec.Struct):
+    """One server process."""
+
+    run: int
+    source: int
+    lines: tuple[int, int]
+    build: str | None = None
+    build_min: int | None = None
+    build_max: int | None = None
+    model: str | None = None
+    arch: str | None = None
+    memory: Memory = "unknown"
+    n_swa: int | None = None
+    n_slots: int | None = None
+    n_ctx_slot: int | None = None
+    checkpoints: CheckpointSettings | None = None
+    prompt_cache_mib: float | None = None
+    context_shift: bool | None = None
+    slots_debug: bool = False
+    verbosity: int | None = None
+    port: int | None = None
+
+
+class MismatchRecord(msgspec.Struct):
+    """Where the new prompt parts from what the slot held: token index and the texts behind the bar."""
+
+    pos: int | None = None
+    old: str | None = None
+    new: str | None = None
+
+
+class TurnCheckpoints(msgspec.Struct):
+    """Checkpoint positions (n_tokens) around one turn, each list in order of n_tokens."""
+
+    before: list[int] = []
+    created: list[int] = []
+    restored: int | None = None
+    evicted: list[int] = []
+    thinned: list[int] = []
+    superseded: list[int] = []
+    invalidated: list[int] = []
+    cleared: list[int] = []
+    after: list[int] = []
+
+
+class ShiftRecord(msgspec.Struct):
+    """One context shift; ``hole`` is the half-open range of deleted positions."""
+
+    line: int
+    n_keep: int
+    n_left: int
+    n_discard: int
+    hole: tuple[int, int]
+    variant: str | None = None
+
+
+class Evidence(msgspec.Struct):
+    """A quoted log line and, in words, what it shows."""
+
+    source: int
+    line: int
+    text: str
+    says: str
+
+
+class Fix(msgspec.Struct):
+    """One thing to do; ``flags`` is what to add to the server's command line (may be empty)."""
+
+    name: str
+    text: str
+    flags: list[str] = []
+
+
+class TurnRecord(msgspec.Struct):
+    """One task on one slot, from its launch (or rejection) to its release."""
+
+    source: int
+    run: int
+    slot: int | None
+    task: int | None
+    child_of: int | None
+    lines: tuple[int, int]
+    t_start: float | None
+    t_end: float | None
+    ended: Ended
+    outcome: Outcome
+    severity: Literal["harmless", "costly"] | None
+    failed: bool
+    also: list[Outcome]
+    variant: str | None
+    trigger: str | None
+    cause: str | None
+    confidence: Basis
+    n_prompt: int | None
+    n_common: int | None
+    n_common_slot: int | None
+    n_common_range: tuple[int, int] | None
+    n_known: int | None
+    n_cached: int | None
+    n_processed: int | None
+    n_generated: int | None
+    n_lost: int | None
+    truncated: bool | None
+    prompt_ms: float | None
+    generation_ms: float | None
+    lost_ms: float | None
+    basis: dict[str, Basis]
+    mismatch: MismatchRecord | None
+    checkpoints: TurnCheckpoints | None
+    shifts: list[ShiftRecord]
+    evidence: list[Evidence]
+    fixes: list[Fix]
+    #: sentences for a person: what happened, what does not help, what would tell more
+    headline: str = ""
+    explanation: str = ""
+    not_fixes: list[Fix] = []
+    missing: list[str] = []
+
+
+class CheckpointRecord(msgspec.Struct):
+    """One context checkpoint, from birth to death."""
+
+    run: int
+    slot: int | None
+    task: int | None
+    line: int | None
+    origin: Origin
+    n_tokens: int
+    pos_min: int | None
+    pos_max: int | None
+    size_mib: float | None
+    fate: Fate
+    fate_line: int | None
+    fate_task: int | None
+    restored_by: list[int]
+
+
+class Summary(msgspec.Struct):
+    turns: int = 0
+    failed: int = 0
+    by_outcome: dict[str, int] = {}
+    by_cause: dict[str, int] = {}
+    n_prompt: int = 0
+    n_cached: int = 0
+    n_processed: int = 0
+    n_lost: int = 0
+    lost_ms: float = 0.0
+    #: n_cached / n_prompt over the turns in which both are known (rejections and children left out)
+    reuse: float | None = None
+
+
+class Report(msgspec.Struct):
+    """The whole JSON report of ``ckptlog diagnose --format json``."""
+
+    schema: int
+    tool: Tool
+    sources: list[SourceRecord]
+    runs: list[RunRecord]
+    turns: list[TurnRecord]
+    checkpoints: list[CheckpointRecord]
+    summary: Summary
