@@ -1,0 +1,106 @@
+"""Lark's parser for one grammar file, with a start rule a kind; compiled when a message first needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckptlog.grammar.kinds import Field, Kind, Message, Refused
+
+if TYPE_CHECKING:
+    from lark import Lark, Tree
+    from lark.exceptions import UnexpectedInput
+    from lark.lexer import Token
+
+# what a reader of a drift report should see in place of a terminal's name
+_TERMINAL_WORDS = {
+    "$END": "the end of the line",
+    "INT": "an integer",
+    "FLOAT": "a number",
+    "POINTER": "a pointer",
+    "FUNC": "a function's name",
+    "NAME": "a name",
+    "NONSPACE": "a word",
+    "IN_QUOTES": "text in quotes",
+    "REST": "text",
+}
+
+
+class FileParser:
+    """The compiled grammar of one file; `parse` takes a kind of that file."""
+
+    def __init__(self, path: Path, kinds: Iterable[Kind], *, strict: bool = False) -> None:
+        """`strict`: Lark also refuses terminals that collide (needs `interegular`; for tests)."""
+        from lark import Lark
+
+        self._lark: Lark = Lark(
+            path.read_text(encoding="utf-8"),
+            parser="lalr",
+            start=[kind.name for kind in kinds],
+            source_path=str(path),
+            import_paths=[str(path.parent)],
+            maybe_placeholders=False,
+            strict=strict,
+        )
+
+    def parse(self, kind: Kind, text: str) -> Message:
+        """The message that `text` is by the rule of `kind`; raises `Refused`."""
+        from lark.exceptions import UnexpectedInput
+
+        try:
+            tree = self._lark.parse(text, start=kind.name)
+        except UnexpectedInput as error:
+            raise self._refused(kind, text, error) from None
+        fields: dict[str, Field] = {}
+        _collect(tree, text, fields)
+        wording = kind.wording(str(tree.data))
+        return Message(kind.name, wording.name, fields, wording.build_min, wording.build_max)
+
+    def alternatives(self, kind: Kind) -> dict[str, list[list[str]]]:
+        """Each wording's expansions as the terminals' and rules' names, from Lark's own rules (for tests)."""
+        found: dict[str, list[list[str]]] = {}
+        for rule in self._lark.rules:
+            if rule.origin.name == kind.name:
+                name = str(rule.alias or rule.origin.name)
+                found.setdefault(name, []).append([symbol.name for symbol in rule.expansion])
+        return found
+
+    def _refused(self, kind: Kind, text: str, error: UnexpectedInput) -> Refused:
+        from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+        column = len(text)
+        names: Iterable[str] = ()
+        if isinstance(error, UnexpectedCharacters):
+            column, names = error.pos_in_stream, error.allowed
+        elif isinstance(error, UnexpectedToken):
+            if error.token.type != "$END" and error.token.start_pos is not None:
+                column = error.token.start_pos
+            names = error.accepts or error.expected
+        return Refused(column, tuple(sorted({self._words(name) for name in names} - {""})), kind.name)
+
+    def _words(self, terminal: str) -> str:
+        if terminal in _TERMINAL_WORDS:
+            return _TERMINAL_WORDS[terminal]
+        if terminal == "WS":
+            return ""
+        return f"'{self._lark.get_terminal(terminal).pattern.value}'"
+
+
+def _collect(tree: Tree[Token], text: str, fields: dict[str, Field]) -> None:
+    """Fills `fields` with every named sub-rule of `tree`, outer before inner."""
+    from lark import Tree
+
+    for child in tree.children:
+        if isinstance(child, Tree):
+            span = _span(child)
+            if span is not None:
+                fields[str(child.data)] = Field(text[span[0] : span[1]], *span)
+            _collect(child, text, fields)
+
+
+def _span(tree: Tree[Token]) -> tuple[int, int] | None:
+    tokens = list(tree.scan_values(lambda _: True))
+    if not tokens:
+        return None
+    return tokens[0].start_pos, tokens[-1].end_pos
