@@ -1,0 +1,80 @@
+"""``ckptlog diagnose``: the report."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from ckptlog.cli.common import LogsArgument, OutputOption, WhereOption, console, deliver, tell, warn_all
+from ckptlog.errors import ExitCode
+
+
+class Format(str, Enum):
+    """What the report is written as."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+def diagnose(
+    logs: LogsArgument,
+    output_format: Annotated[
+        Format, typer.Option("--format", "-f", help="How to write the report.")
+    ] = Format.text,
+    output: OutputOption = None,
+    where: WhereOption = None,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="Replace prompt text, paths, addresses, hosts and model names by placeholders."
+        ),
+    ] = False,
+) -> int:
+    """Say for every turn what happened, why, on which lines that shows, and what to change.
+
+    \b
+    Examples:
+      ckptlog diagnose server.log
+      ckptlog diagnose logs/ --where "failed and n_lost > 1k"
+      ckptlog diagnose server.log.gz --format json -o report.json
+      ckptlog diagnose server.log --format markdown --redact    to paste into an issue
+      docker logs llama 2>&1 | ckptlog diagnose -
+
+    \b
+    Exit code: 0 done, 2 a log is missing or can't be read, 3 a log holds no turn.
+    """
+    from ckptlog.analysis import analyze
+    from ckptlog.report.nothing import nothing_to_judge
+    from ckptlog.report.select import numbered
+
+    analysis = analyze(logs)
+    empty = nothing_to_judge(analysis)
+    report, numbers = analysis.report, None
+    if where is not None:
+        report, numbers = numbered(analysis, where)
+    if redact:
+        from ckptlog.report.redact import redacted
+
+        report = redacted(report)
+    warn_all(analysis.warnings)
+    for sentence in empty:
+        tell(sentence)
+    if output_format is Format.json:
+        from ckptlog.report.as_json import render_json
+
+        deliver(render_json(report), output)
+    elif output_format is Format.markdown:
+        from ckptlog.report.markdown import render_markdown
+
+        deliver(render_markdown(report, numbers=numbers), output)
+    elif report.turns or where is not None:
+        from ckptlog.report.text import render_text
+
+        screen = console(output)
+        for line in render_text(report, width=screen.width, numbers=numbers):
+            screen.print(line, no_wrap=True, overflow="ignore", crop=False)
+        deliver(screen.export_text(styles=True), output)
+    return ExitCode.NOTHING_TO_JUDGE if empty else ExitCode.OK

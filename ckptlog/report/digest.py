@@ -1,0 +1,215 @@
+"""A report boiled down to what a person must be told, before any of it is formatted.
+
+The text and the Markdown report are both made from a :class:`Digest`, so they can't disagree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
+from ckptlog.report.words import duration, plural, title
+
+#: flags of which a larger value also does what a smaller one would have done
+_LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
+
+#: causes where the tokens were held elsewhere than in the slot: the loss is counted from ``n_known``
+_HELD_ELSEWHERE = frozenset({"slot-taken", "prompt-cache-evicted"})
+
+_RANK: dict[str, int] = {outcome: rank for rank, outcome in enumerate((*FAILURES, "error"))}
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A turn and its place in the whole log, from 1 (kept when turns are filtered out)."""
+
+    number: int
+    turn: TurnRecord
+
+
+def lost_tokens(turn: TurnRecord) -> int | None:
+    """Tokens that were held somewhere and processed all the same; null where unknown."""
+    if turn.cause in _HELD_ELSEWHERE and turn.n_known is not None and turn.n_cached is not None:
+        return max(turn.n_known - turn.n_cached, turn.n_lost or 0)
+    return turn.n_lost
+
+
+def lost_ms(turn: TurnRecord) -> float | None:
+    """What those tokens took, at the turn's own prompt speed; null where unknown."""
+    tokens = lost_tokens(turn)
+    if tokens is None or tokens == turn.n_lost or not turn.n_processed or turn.prompt_ms is None:
+        return turn.lost_ms
+    return turn.prompt_ms * min(tokens, turn.n_processed) / turn.n_processed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Turns with the same outcome, variant, cause and first fix."""
+
+    turns: list[Numbered]
+
+    @cached_property
+    def worst(self) -> Numbered:
+        """The turn that cost most (the first of several alike); it stands for all of them."""
+        return max(
+            self.turns,
+            key=lambda item: (lost_ms(item.turn) or 0.0, lost_tokens(item.turn) or 0, -item.number),
+        )
+
+    @property
+    def outcome(self) -> str:
+        return self.worst.turn.outcome
+
+    @property
+    def title(self) -> str:
+        """What happened to its turns, as a heading."""
+        return title(self.outcome, self.worst.turn.variant, len(self.turns))
+
+    @property
+    def name(self) -> str:
+        """What ``ckptlog explain`` knows it by: the cause, or the outcome where there is none."""
+        return self.worst.turn.cause or self.outcome
+
+    @cached_property
+    def n_lost(self) -> int:
+        return sum(lost_tokens(item.turn) or 0 for item in self.turns)
+
+    @cached_property
+    def lost_ms(self) -> float:
+        return sum(lost_ms(item.turn) or 0.0 for item in self.turns)
+
+    @cached_property
+    def fixes(self) -> list[Fix]:
+        """The fixes, cheapest first, each as the turn that needs most of it has it."""
+        merged = {fix.name: fix for fix in self.worst.turn.fixes}
+        for item in self.turns:
+            for fix in item.turn.fixes:
+                if fix.name in merged and _covers(fix, merged[fix.name]):
+                    merged[fix.name] = fix
+        return list(merged.values())
+
+    @property
+    def not_fixes(self) -> list[Fix]:
+        return self.worst.turn.not_fixes
+
+    @cached_property
+    def headlines(self) -> list[str]:
+        """The distinct sentences of its turns, the worst turn's first."""
+        first = self.worst.turn.headline
+        return list(dict.fromkeys([first, *(item.turn.headline for item in self.turns)]))
+
+    def cost(self) -> str:
+        """What it cost, in numbers of this log."""
+        if self.outcome == "arrival-rejection":
+            return f"{plural(len(self.turns), 'request')} refused"
+        if self.outcome == "limit-stop":
+            return f"{plural(len(self.turns), 'answer')} cut short"
+        if self.outcome == "context-shift":
+            gone = sum(shift.n_discard for item in self.turns for shift in item.turn.shifts)
+            if gone:
+                return f"{plural(gone, 'token')} deleted"
+            return f"{plural(len(self.turns), 'prompt')} cut"
+        if self.outcome == "error":
+            return f"{plural(len(self.turns), 'request')} failed"
+        if not self.n_lost:
+            return "loss not in the log"
+        unknown = sum(lost_tokens(item.turn) is None for item in self.turns)
+        tokens = f"{'at least ' if unknown else ''}{plural(self.n_lost, 'token')} again"
+        return f"{tokens}, {duration(self.lost_ms)}" if self.lost_ms else tokens
+
+
+def _covers(fix: Fix, other: Fix) -> bool:
+    """Whether ``fix`` sets the same flag as ``other``, to a value that does for both."""
+    if len(fix.flags) != 2 or len(other.flags) != 2 or fix.flags[0] != other.flags[0]:
+        return False
+    if fix.flags[0] not in _LARGER_COVERS:
+        return False
+    try:
+        return int(fix.flags[1]) > int(other.flags[1])
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some turns of a log, by ``--where``: their places in the whole log, from 1, of ``total``."""
+
+    numbers: list[int]
+    total: int
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a report comes to."""
+
+    report: Report
+    selection: Selection | None
+    turns: list[Numbered]
+    findings: list[Finding]
+    harmless: list[Numbered] = field(default_factory=list)
+
+    @cached_property
+    def failed(self) -> int:
+        return sum(item.turn.failed for item in self.turns)
+
+    @cached_property
+    def unjudged(self) -> list[Numbered]:
+        """Turns of which the log does not tell the outcome."""
+        return [item for item in self.turns if item.turn.outcome == "unknown"]
+
+    @cached_property
+    def fine(self) -> int:
+        """Turns in which nothing went wrong, a harmless re-prefill included."""
+        return sum(
+            item.turn.outcome in HEALTHY
+            or item.turn.outcome == "not-completion"
+            or (item.turn.outcome in FAILURES and not item.turn.failed)
+            for item in self.turns
+        )
+
+    @cached_property
+    def missing(self) -> list[tuple[str, int]]:
+        """What the log could not tell: each sentence and for how many turns, most first."""
+        counts: dict[str, int] = {}
+        for item in self.turns:
+            for sentence in dict.fromkeys(item.turn.missing):
+                counts[sentence] = counts.get(sentence, 0) + 1
+        return sorted(counts.items(), key=lambda pair: -pair[1])
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Turns by outcome, for those that are neither fine nor failed."""
+        counts: dict[str, int] = {}
+        for item in self.turns:
+            if item.turn.outcome in ("cancelled", "error", "unknown"):
+                counts[item.turn.outcome] = counts.get(item.turn.outcome, 0) + 1
+        return counts
+
+
+def digest(report: Report, selection: Selection | None = None) -> Digest:
+    """Group a report's turns into findings, the worst first.
+
+    The order of findings is the contract's precedence of outcomes (a refused or mutilated
+    prompt harms more than a slow one), then the cost.
+    """
+    numbers = selection.numbers if selection else range(1, len(report.turns) + 1)
+    turns = [Numbered(number, turn) for number, turn in zip(numbers, report.turns, strict=True)]
+    groups: dict[tuple[str | None, ...], list[Numbered]] = {}
+    for item in turns:
+        turn = item.turn
+        if turn.failed or turn.outcome == "error":
+            fix = turn.fixes[0].name if turn.fixes else None
+            groups.setdefault((turn.outcome, turn.variant, turn.cause, fix), []).append(item)
+    findings = sorted(
+        (Finding(items) for items in groups.values()),
+        key=lambda finding: (
+            _RANK.get(finding.outcome, len(_RANK)),
+            -finding.lost_ms,
+            -finding.n_lost,
+            -len(finding.turns),
+            finding.turns[0].number,
+        ),
+    )
+    harmless = [item for item in turns if item.turn.outcome in FAILURES and not item.turn.failed]
+    return Digest(report, selection, turns, findings, harmless)

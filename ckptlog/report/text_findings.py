@@ -1,0 +1,152 @@
+"""One finding of the text report: what happened, the lines that show it, what to do."""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+from ckptlog.records import Evidence, Fix, TurnRecord
+from ckptlog.report.digest import Digest, Finding
+from ckptlog.report.page import Page
+from ckptlog.report.safe import quote, safe_text
+from ckptlog.report.words import how_sure, listed, plural, request_words, sentence_case
+
+_EVIDENCE_SHOWN = 6
+_FIXES_SHOWN = 4
+_QUOTE_LINES = 2
+_MISMATCH_WIDTH = 60
+
+#: the head of a slot's or server's line: who says it; the line number already tells where it is
+_HEAD = re.compile(r"^.{0,80}?\b(?:slot\s.{0,40}?\|\s*task\s+-?\d+\s*\|\s*|srv\s+[^:]{1,40}:\s+)", re.DOTALL)
+
+
+def message_of(line: str) -> str:
+    """A log line without stamp and head, where it has them."""
+    head = _HEAD.match(line[:300])
+    return line[head.end() :] if head and head.end() < len(line) else line
+
+
+def interesting(message: str) -> int | None:
+    """Where to look in a long message: the bar of a mismatch dump; None for its beginning."""
+    if message.startswith(("old: ", "new: ")):
+        bar = message.find(" | ")
+        return bar if bar >= 0 else None
+    return None
+
+
+def quoted(evidence: Evidence, width: int) -> str:
+    """An evidence's line for a person: its message, shortened around what matters, made safe."""
+    message = message_of(evidence.text)
+    return quote(message, width, interesting(message))
+
+
+def place(what: Digest, evidence: Evidence) -> str:
+    """``line 241``, or ``a.log:241`` where there are several logs."""
+    sources = what.report.sources
+    if len(sources) > 1 and 0 <= evidence.source < len(sources):
+        name = sources[evidence.source].path.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{quote(name, 24, len(name) - 1)}:{evidence.line}"
+    return f"line {evidence.line}"
+
+
+def numbers(turn: TurnRecord) -> str:
+    """A turn's own figures in one sentence; those that the log does not tell are left out."""
+    parts = []
+    if turn.n_prompt is not None:
+        parts.append(f"prompt {turn.n_prompt:,}")
+    if turn.n_common is not None:
+        parts.append(f"shared with the slot {turn.n_common:,}")
+    elif turn.n_common_range is not None:
+        low, high = turn.n_common_range
+        parts.append(f"shared with the slot {low:,} to {high:,}")
+    if turn.n_known is not None and turn.n_known > (turn.n_common or 0):
+        parts.append(f"held somewhere {turn.n_known:,}")
+    if turn.n_cached is not None:
+        parts.append(f"from cache {turn.n_cached:,}")
+    if turn.n_processed is not None:
+        parts.append(f"processed {turn.n_processed:,}")
+    if turn.n_generated:
+        parts.append(f"generated {turn.n_generated:,}")
+    return ", ".join(parts)
+
+
+def mismatch_words(turn: TurnRecord) -> str | None:
+    """Where the new prompt parts from what the slot held, with both texts if the log has them."""
+    mismatch = turn.mismatch
+    if mismatch is None:
+        return None
+    at = "" if mismatch.pos is None else f" at token {mismatch.pos:,}"
+    if mismatch.old is None or mismatch.new is None:
+        return f"The prompts part{at}." if at else None
+    old, new = (quote(text, _MISMATCH_WIDTH) for text in (mismatch.old, mismatch.new))
+    return f'The prompts part{at}: the slot held "{old}", the new prompt has "{new}".'
+
+
+def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:
+    """A finding in full, told of the turn that it cost most."""
+    worst = finding.worst
+    turn = worst.turn
+    several = len(finding.turns) > 1
+    page.ends(
+        Text.assemble(f"{number}  ", (safe_text(finding.name), "bold red")),
+        Text(
+            f"{'turns' if several else 'turn'} {listed([item.number for item in finding.turns], 5)}", "bold"
+        ),
+    )
+    # the first screen has told the first finding's headline
+    if number > 1:
+        page.para(f"{finding.title}. {sentence_case(finding.cost())}.", first="   ")
+        if turn.headline:
+            page.para(safe_text(turn.headline), first="   ")
+    if turn.explanation:
+        page.para(safe_text(turn.explanation), first="   ")
+    figures = numbers(turn)
+    if figures:
+        page.para(f"Turn {worst.number}: {figures}." if several else figures + ".", first="   ")
+    if turn.trigger:
+        page.para(safe_text(request_words(turn.trigger)), first="   ")
+    parting = mismatch_words(turn)
+    if parting:
+        page.para(parting, first="   ", limit=4)
+    also = sorted({outcome for item in finding.turns for outcome in item.turn.also})
+    if also:
+        page.para(f"In the same turns also: {', '.join(also)}.", first="   ")
+    _evidence(page, what, turn)
+    page.para(how_sure(item.turn.confidence for item in finding.turns), first="   ")
+    _fixes(page, finding.fixes, "   Do    ")
+    _fixes(page, finding.not_fixes, "   Not   ", numbered=False)
+    page.blank()
+
+
+def _evidence(page: Page, what: Digest, turn: TurnRecord) -> None:
+    shown = turn.evidence[:_EVIDENCE_SHOWN]
+    if not shown:
+        return
+    places = [place(what, evidence) for evidence in shown]
+    column = max(len(words) for words in places)
+    room = page.width - column - 5
+    for words, evidence in zip(places, shown, strict=True):
+        page.para(
+            Text(quoted(evidence, room * _QUOTE_LINES), "cyan"),
+            first=f"   {words:>{column}}  ",
+            limit=_QUOTE_LINES,
+        )
+        if evidence.says:
+            page.para(safe_text(evidence.says), first=" " * (column + 5) + "> ")
+    if len(turn.evidence) > len(shown):
+        rest = len(turn.evidence) - len(shown)
+        page.para(f"and {plural(rest, 'more line')} (--format json has them all)", first=" " * (column + 5))
+
+
+def _fixes(page: Page, fixes: list[Fix], first: str, numbered: bool = True) -> None:
+    for number, fix in enumerate(fixes[:_FIXES_SHOWN], 1):
+        lead = first if number == 1 else " " * len(first)
+        count = f"{number}. " if numbered and len(fixes) > 1 else ""
+        flags = safe_text(" ".join(fix.flags))
+        page.para(
+            Text.assemble(
+                (flags, "bold green" if numbered else "bold"), "   " if flags else "", safe_text(fix.text)
+            ),
+            first=lead + count,
+        )

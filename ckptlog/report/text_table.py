@@ -1,0 +1,168 @@
+"""The table of turns, slot by slot, with a picture of each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from ckptlog.records import TurnRecord
+from ckptlog.report.digest import Digest, Numbered, lost_tokens
+from ckptlog.report.fold import Fold, Row, fold
+from ckptlog.report.page import Page
+from ckptlog.report.picture import CACHED, GENERATED, LOST, NEW, UNKNOWN, picture
+from ckptlog.report.safe import safe_text, shorten
+from ckptlog.report.words import label, plural
+
+_STYLES = {CACHED: "green", LOST: "bold red", NEW: "blue", GENERATED: "cyan", UNKNOWN: "dim"}
+_ROWS_IN_ALL = 40
+_ROWS_A_SLOT = 16
+_SLOTS_SHOWN = 8
+_OUTCOME_WIDTH = 27
+_SMALLEST_PICTURE = 7
+
+_Group = tuple[int, int, int | None]
+
+
+def add_tables(page: Page, what: Digest) -> None:
+    """One table a slot of each run; slots beyond the limit are counted, those that failed last."""
+    groups: dict[_Group, list[Numbered]] = {}
+    for item in what.turns:
+        groups.setdefault((item.turn.source, item.turn.run, item.turn.slot), []).append(item)
+    if not groups:
+        return
+    shown = _chosen(groups)
+    rows = max(4, min(_ROWS_A_SLOT, _ROWS_IN_ALL // len(shown)))
+    if len(groups) == 1:
+        rows = _ROWS_A_SLOT
+    keep = {finding.worst.number for finding in what.findings}
+    widths = _widths(item for group in shown for item in groups[group])
+    bar = page.width - sum(widths) - _OUTCOME_WIDTH - 6
+    if bar < _SMALLEST_PICTURE:  # a narrow terminal: the figures matter more
+        bar = 0
+    header = f"{'turn':>{widths[0]}} {'line':>{widths[1]}} {'prompt':>{widths[2]}}  "
+    header += f"{_legend(bar):<{bar}}  outcome" if bar else "outcome"
+    page.line(Text(header, "bold"))
+    for group in shown:
+        if len(groups) > 1:
+            page.line(Text(_group_name(what, group), "bold"))
+        for entry in fold(groups[group], rows, keep):
+            if isinstance(entry, Row):
+                page.line(_row(what, entry.item, widths, bar))
+            else:
+                page.para(_fold_words(entry), first=" " * (widths[0] - 3) + "... ", style="dim")
+    left = [group for group in groups if group not in shown]
+    if left:
+        turns = [item for group in left for item in groups[group]]
+        failed = sum(item.turn.failed for item in turns)
+        verdict = f"{failed:,} failed" if failed else "none failed"
+        page.para(
+            f"and {plural(len(left), 'more slot')}: {plural(len(turns), 'turn')}, {verdict}", style="dim"
+        )
+    page.blank()
+
+
+def _chosen(groups: dict[_Group, list[Numbered]]) -> list[_Group]:
+    """The slots to show, in the log's order: those with most failures if there are too many."""
+    if len(groups) <= _SLOTS_SHOWN:
+        return list(groups)
+    by_failures = sorted(groups, key=lambda group: -sum(item.turn.failed for item in groups[group]))
+    chosen = set(by_failures[:_SLOTS_SHOWN])
+    return [group for group in groups if group in chosen]
+
+
+def _widths(items: Iterable[Numbered]) -> tuple[int, int, int]:
+    """Columns for the turn's number, its line and its prompt."""
+    turn, line, prompt = 4, 6, 7
+    for item in items:
+        turn = max(turn, len(f"{item.number}"))
+        line = max(line, len(f"{item.turn.lines[0]}"))
+        prompt = max(prompt, len(f"{item.turn.n_prompt or 0:,}"))
+    return turn, line, prompt
+
+
+def _legend(width: int) -> str:
+    for words in (
+        f"from cache {CACHED} lost {LOST} new {NEW} answer {GENERATED}",
+        f"cache {CACHED} lost {LOST} new {NEW} answer {GENERATED}",
+        f"cache{CACHED} lost{LOST} new{NEW} answer{GENERATED}",
+        f"{CACHED} {LOST} {NEW} {GENERATED}",
+    ):
+        if len(words) <= width:
+            return words
+    return ""
+
+
+def _group_name(what: Digest, group: _Group) -> str:
+    source, run, slot = group
+    report = what.report
+    parts = []
+    if len(report.sources) > 1 and source < len(report.sources):
+        parts.append(
+            safe_text(shorten(report.sources[source].path, 40, len(report.sources[source].path) - 1))
+        )
+    record = next((candidate for candidate in report.runs if candidate.run == run), None)
+    if record is not None and record.port is not None:
+        parts.append(f"port {record.port}")
+    elif sum(candidate.source == source for candidate in report.runs) > 1:
+        parts.append(f"run {run}")
+    parts.append("no slot" if slot is None else f"slot {slot}")
+    return ", ".join(parts)
+
+
+def _row(what: Digest, item: Numbered, widths: tuple[int, int, int], bar: int) -> Text:
+    turn = item.turn
+    prompt = "?" if turn.n_prompt is None else f"{turn.n_prompt:,}"
+    row = Text(f"{item.number:>{widths[0]}} {turn.lines[0]:>{widths[1]}} {prompt:>{widths[2]}}  ")
+    if turn.outcome == "arrival-rejection":
+        drawn = Text(_refusal(what, turn), "red")
+    else:
+        drawn = Text.assemble(
+            *((piece.glyph * piece.width, _STYLES[piece.glyph]) for piece in picture(turn, bar))
+        )
+    if bar:
+        drawn.truncate(bar, pad=True)
+        row.append_text(drawn).append("  ")
+    row.append_text(_outcome(turn))
+    return row
+
+
+def _refusal(what: Digest, turn: TurnRecord) -> str:
+    run = next((run for run in what.report.runs if run.run == turn.run), None)
+    if turn.n_prompt and run is not None and run.n_ctx_slot and turn.variant != "one-batch":
+        return f"(refused: {turn.n_prompt / run.n_ctx_slot:.2f} x the context)"
+    return "(refused)"
+
+
+def _outcome(turn: TurnRecord) -> Text:
+    """The last column: the outcome, marked where it failed, and the tokens lost."""
+    words = label(turn)
+    lost = lost_tokens(turn)
+    if turn.failed:
+        text = Text(f"! {words}", "bold red")
+    elif turn.outcome in ("error", "unknown"):
+        text = Text(f"? {words}" if turn.outcome == "unknown" else f"! {words}", "yellow")
+    else:
+        text = Text(words, "" if turn.severity == "harmless" else "green")
+    if turn.severity == "harmless":
+        text.append(", harmless")
+    elif lost and turn.outcome in ("checkpoint-reprefill", "restored"):
+        text.append(f", {lost:,} lost")
+    text.truncate(_OUTCOME_WIDTH)
+    return text
+
+
+def _fold_words(entry: Fold) -> str:
+    count = len(entry.items)
+    prompts = entry.prompts()
+    size = ""
+    if prompts is not None:
+        low, high = prompts
+        size = f", prompt {low:,}" if low == high else f", prompts {low:,} to {high:,}"
+    if entry.like is not None:
+        return f"{count:,} more like turn {entry.like}{size}"
+    kinds = entry.outcomes()
+    words = ", ".join(f"{number:,} {name}" for name, number in kinds[:5])
+    if len(kinds) > 5:
+        words += ", others"
+    return f"{plural(count, 'turn')}: {words}{size}"
