@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,7 +11,7 @@ from ckptlog.cli.common import LogsArgument, OutputOption, WhereOption, console,
 from ckptlog.errors import ExitCode
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """What the report is written as."""
 
     text = "text"
