@@ -1,7 +1,8 @@
 """Reads the `//@` comments of a grammar file: the facts about a rule that Lark's own syntax has no place for.
 
     //@ kind NAME TREATMENT FAMILY...
-    //@ head LITERAL                      (to the end of the line; one or more, none for a row of numbers)
+    //@ head LITERAL                      (to the end of the line, in double quotes if it ends in a space;
+                                           one or more, none for a row of numbers)
     //@ wording NAME LEVEL MIN..MAX ...   (a range a level; an open end: `9830..`)
     //@ example TEXT                      (to the end of the line; one or more a wording)
 
@@ -64,7 +65,7 @@ def read_kinds(path: Path) -> tuple[Kind, ...]:
         elif not drafts:
             raise _error(path, number, f"{word!r} before the first kind")
         elif word == "head":
-            drafts[-1].heads.append(rest)
+            drafts[-1].heads.append(_head(path, number, rest))
         elif word == "wording":
             drafts[-1].wordings.append(_wording(path, number, rest))
         elif word == "example":
@@ -92,6 +93,13 @@ def _kind(path: Path, number: int, rest: str) -> _DraftKind:
     if unknown or not families:
         raise _error(path, number, f"kind {name!r} needs families out of: {', '.join(FAMILIES)}")
     return _DraftKind(name, cast(Treatment, treatment), tuple(cast(Family, f) for f in families), number)
+
+
+def _head(path: Path, number: int, rest: str) -> str:
+    literal = rest[1:-1] if len(rest) > 2 and rest[0] == rest[-1] == '"' else rest
+    if not literal.strip():
+        raise _error(path, number, "an empty head")
+    return literal
 
 
 def _wording(path: Path, number: int, rest: str) -> _DraftWording:

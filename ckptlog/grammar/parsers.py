@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import platformdirs
+
 from ckptlog.grammar.kinds import Field, Kind, Message, Refused
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class FileParser:
         """`strict`: Lark also refuses terminals that collide (needs `interegular`; for tests)."""
         from lark import Lark
 
+        cache = None if strict else _cache_file(path)
         self._lark: Lark = Lark(
             path.read_text(encoding="utf-8"),
             parser="lalr",
@@ -42,6 +45,7 @@ class FileParser:
             import_paths=[str(path.parent)],
             maybe_placeholders=False,
             strict=strict,
+            cache=str(cache) if cache else False,
         )
 
     def parse(self, kind: Kind, text: str) -> Message:
@@ -85,6 +89,17 @@ class FileParser:
         if terminal == "WS":
             return ""
         return f"'{self._lark.get_terminal(terminal).pattern.value}'"
+
+
+def _cache_file(path: Path) -> Path | None:
+    """Where Lark keeps the compiled tables of `path` (it checks them against the grammar's text): building
+    them takes tenths of a second, loading them milliseconds. None if the folder can't be made."""
+    folder = platformdirs.user_cache_path("ckptlog") / "grammars"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder / f"{path.stem}.tables"
 
 
 def _collect(tree: Tree[Token], text: str, fields: dict[str, Field]) -> None:
