@@ -26,7 +26,7 @@ from ckptlog.records import (
 
 def turn(**given: Any) -> TurnRecord:
     """A turn about which nothing is known but what is given."""
-    fields: dict[str, Any] = {name: None for name in TurnRecord.__struct_fields__}
+    fields: dict[str, Any] = dict.fromkeys(TurnRecord.__struct_fields__)
     fields |= {"source": 0, "run": 0, "lines": (1, 2), "ended": "release", "outcome": "reused"}
     fields |= {"failed": False, "also": [], "confidence": "observed", "basis": {}, "shifts": []}
     fields |= {"evidence": [], "fixes": [], "headline": "", "explanation": "", "not_fixes": [], "missing": []}

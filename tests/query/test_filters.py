@@ -130,12 +130,12 @@ def test_wrong_filter_is_told_where_and_what(text: str, position: int | None, re
 
 
 def test_a_keyword_in_capitals_is_recognised() -> None:
-    with pytest.raises(QueryError, match="AND is unexpected: .*; did you mean and?"):
+    with pytest.raises(QueryError, match=r"AND is unexpected: .*; did you mean and\?"):
         compile_filter("failed AND slot == 1")
 
 
 def test_an_aggregate_has_no_place_in_a_filter() -> None:
-    with pytest.raises(QueryError, match="sum.* is a value for many turns"):
+    with pytest.raises(QueryError, match=r"sum.* is a value for many turns"):
         compile_filter("sum(n_prompt) > 3")
 
 
