@@ -1,0 +1,235 @@
+"""Replay a run under its own flags, compare with what the log shows, and learn what only cuts tell.
+
+Two things come out: how many turns the model reproduces (the licence for any what-if), and for each
+turn the user starts known and the stretches in which the log hides some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ckptlog.replay.content import EMPTY, Content, Contents, Span, shifted
+from ckptlog.replay.inputs import Answer, Clear, Load, Op, Run, Save, Turn
+from ckptlog.replay.world import Played, World
+from ckptlog.server import policy
+from ckptlog.server.rules import Rules
+
+
+@dataclass(slots=True)
+class Learned:
+    """What the replay of one turn needs under other flags."""
+
+    turn: Turn
+    #: common prefix used; None if neither the log nor the outcome gives it
+    n_common: int | None
+    user_starts: tuple[int, ...] = ()
+    hidden: tuple[Span, ...] = ()
+    #: cuts that the tokens of other slots caused
+    foreign_cuts: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Mismatch:
+    """Where the model and the log part: the turn and both sides."""
+
+    turn: Turn
+    n_cached: int
+    expected: tuple[Op, ...] | None
+    found: tuple[Op, ...]
+
+
+@dataclass(slots=True)
+class Followed:
+    """The outcome of ``follow``: ``n_right`` of ``n_judged`` turns reproduced under ``rules``."""
+
+    run: Run
+    rules: Rules
+    learned: list[Learned] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
+    n_judged: int = 0
+
+    @property
+    def n_right(self) -> int:
+        return self.n_judged - len(self.mismatches)
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every turn that can be judged came out as in the log."""
+        return not self.mismatches
+
+
+def follow(run: Run) -> Followed:
+    """Replay under the run's own flags; of several possible builds the one that reproduces the most
+    turns, the newest of equals."""
+    best: Followed | None = None
+    for rules in reversed(run.rules):
+        found = follow_with(run, rules)
+        if best is None or found.n_right > best.n_right:
+            best = found
+        if found.reproduced:
+            return found
+    assert best is not None, "a run has at least one set of rules"
+    return best
+
+
+def follow_with(run: Run, rules: Rules) -> Followed:
+    """The same for one set of rules."""
+    world = World(run, rules, run.settings)
+    contents = Contents()
+    result = Followed(run, rules)
+    for step in run.steps:
+        if isinstance(step, Turn):
+            _turn(world, contents, step, result)
+        else:
+            world.other_step(step)
+            _other(contents, step)
+    return result
+
+
+def _other(contents: Contents, step: Clear | Save | Load | Answer) -> None:
+    if isinstance(step, Clear):
+        contents.slots[step.slot] = EMPTY
+    elif isinstance(step, Save):
+        contents.stored[step.key] = contents.of(step.slot)
+    elif isinstance(step, Load):
+        contents.slots[step.slot] = contents.stored.get(step.key, EMPTY)
+
+
+def _turn(world: World, contents: Contents, turn: Turn, result: Followed) -> None:
+    n_common = turn.n_common
+    if n_common is None:
+        n_common = _common_from_outcome(world, turn)
+    old = contents.of(turn.slot).head(n_common if n_common is not None else turn.n_cached or 0)
+    starts, foreign = _user_starts(world, turn, old)
+    played = world.play(turn, n_common or 0, starts, turn.batch_starts)
+    learned = Learned(turn, n_common, starts, foreign_cuts=foreign)
+    learned.hidden = _hidden(world, turn, old, starts, played)
+    result.learned.append(learned)
+    content = Content(starts, learned.hidden, None)
+    for shift in turn.shifts:
+        content = shifted(content, shift.n_keep, shift.n_discard)
+    contents.slots[turn.slot] = content
+    for slot in turn.copies_to:
+        contents.slots[slot] = Content(starts, learned.hidden, None)
+    _judge(turn, n_common, played, result)
+
+
+def _common_from_outcome(world: World, turn: Turn) -> int | None:
+    """A plain reuse tells the common prefix: without a search the reuse point is it (or one less)."""
+    if turn.n_cached is None:
+        return None
+    if turn.n_common_range is not None and turn.n_common_range[0] == turn.n_common_range[1]:
+        return turn.n_common_range[0]
+    searched = turn.ops is not None and any(op.kind in ("restored", "forced", "checked") for op in turn.ops)
+    if turn.ops is not None and not searched and turn.n_cached > 0:
+        return turn.n_cached
+    return None
+
+
+def _judge(turn: Turn, n_common: int | None, played: Played, result: Followed) -> None:
+    if n_common is None or (turn.n_cached is None and turn.ops is None):
+        return
+    result.n_judged += 1
+    found = tuple(played.ops())
+    right = turn.n_cached is None or played.n_cached == turn.n_cached
+    if turn.ops is not None and found != turn.ops:
+        right = False
+    if not right:
+        result.mismatches.append(Mismatch(turn, played.n_cached, turn.ops, found))
+
+
+def _user_starts(world: World, turn: Turn, old: Content) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The user starts of the prompt as far as known, and the cuts that other slots caused."""
+    rules, settings = world.rules, world.settings
+    if turn.chat is False or not turn.completion:
+        return (), ()
+    if turn.batch_starts is None:
+        return old.starts, ()
+    made = {op.n_tokens for op in turn.ops or () if op.kind == "created"}
+    inherited = set(old.starts)
+    new: list[int] = []
+    foreign: list[int] = []
+    starts = turn.batch_starts
+    ends = [*starts[1:], turn.n_prompt if turn.n_ended is None else turn.n_ended]
+    explained = _explained(world, turn)
+    for at, (n0, n_end) in enumerate(zip(starts, ends, strict=True)):
+        near_end = turn.n_prompt < n_end + settings.n_ubatch
+        is_cut = at > 0 and n0 not in explained
+        if n0 in inherited:
+            continue
+        if rules.user_cuts == "none":
+            if is_cut:
+                foreign.append(n0)
+        elif n0 in made and not near_end:
+            new.append(n0)
+        elif is_cut and turn.shared and (near_end or n0 not in made):
+            foreign.append(n0)
+        elif is_cut:
+            new.append(n0)
+    if not new and inherited and _was_raw(turn, old):
+        return (), tuple(foreign)
+    return tuple(sorted(inherited.union(new))), tuple(foreign)
+
+
+def _explained(world: World, turn: Turn) -> set[int]:
+    """Batch starts that n_batch and the cuts near the end account for."""
+    rules, settings = world.rules, world.settings
+    found: set[int] = set()
+    starts = turn.batch_starts or ()
+    for before, n0 in zip(starts, starts[1:], strict=False):
+        if n0 == before + settings.n_batch:
+            found.add(n0)
+    if world.makes and turn.completion:
+        # the same ends the rules would cut at if the batch began one token earlier
+        probe = policy.Slot(world.slot(turn.slot).memory)
+        for n0 in starts[1:]:
+            probe.n_tokens = n0 - 1
+            if policy.next_cut(rules, settings, probe, turn.n_prompt) == n0:
+                found.add(n0)
+    return found
+
+
+def _was_raw(turn: Turn, old: Content) -> bool:
+    """A prompt that evaluates its last known user start again without cutting there has none: it did
+    not go through a chat template."""
+    starts = turn.batch_starts or ()
+    return bool(starts) and starts[0] < old.starts[-1] and old.starts[-1] not in starts
+
+
+def _hidden(
+    world: World, turn: Turn, old: Content, starts: Sequence[int], played: Played
+) -> tuple[Span, ...]:
+    """Stretches of the prompt in which user messages may begin unseen."""
+    if turn.chat is False or not turn.completion:
+        return ()
+    rules = world.rules
+    spans = list(old.hidden)
+    if turn.batch_starts is None or not world.makes or rules.user_cuts in ("none", "last"):
+        begin = turn.batch_starts[0] if turn.batch_starts else turn.n_cached or 0
+        last = starts[-1] if starts and rules.user_cuts == "last" and turn.batch_starts else turn.n_prompt
+        if begin + 1 < last:
+            spans.append((begin + 1, last))
+        return _joined(spans)
+    if rules.user_cuts == "every" or not starts:
+        return _joined(spans)
+    # "useful": between two batch starts a user start within min_step of the newest checkpoint is not
+    # cut, unless it is the last one
+    ends = [*played.batch_starts[1:], turn.n_prompt]
+    for n0, n_end, newest in zip(played.batch_starts, ends, played.newest, strict=True):
+        if newest is None or n0 >= starts[-1]:
+            continue
+        low, high = n0 + 1, min(n_end, newest + world.settings.min_step + 1, starts[-1])
+        if low < high:
+            spans.append((low, high))
+    return _joined(spans)
+
+
+def _joined(spans: list[Span]) -> tuple[Span, ...]:
+    found: list[Span] = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)
