@@ -21,6 +21,7 @@ from ckptlog.query.nodes import (
     Arithmetic,
     Column,
     Compare,
+    ComparisonOperator,
     Flag,
     IsNull,
     Match,
@@ -59,8 +60,18 @@ class AggregateValue:
     value: float | int | None
     #: turns (their ``turn`` numbers) for which the argument is null; they are left out of ``value``
     unknown: tuple[int, ...]
-    #: turns that count() counted, or that hold the min or the max; empty for the other aggregates
+    #: the turns behind the value: those that count() counted, that hold the min or the max, or else the
+    #: ten largest of those summed up, the largest first
     turns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two sides of a check that is one comparison of numbers, as they came out."""
+
+    left: float | None
+    operator: ComparisonOperator
+    right: float | None
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,8 @@ class CheckResult:
 
     holds: bool | None
     aggregates: tuple[AggregateValue, ...]
+    #: None: the check is more than one comparison
+    sides: Sides | None
 
     @property
     def unknown(self) -> tuple[int, ...]:
@@ -97,7 +110,15 @@ class CompiledCheck:
         frame = pl.DataFrame(row, schema=dict.fromkeys(row, pl.Float64))
         names = {node: f"a{i}" for i, node in enumerate(self.aggregates)}
         holds = frame.select(_expression(self.tree, names)).item()
-        return CheckResult(None if holds is None else bool(holds), values)
+        sides = None
+        if isinstance(self.tree, Compare) and not _is_condition(self.tree.left):
+            # with_columns: a side may be a constant
+            left, right = (
+                frame.with_columns(_expression(side, names).cast(pl.Float64).alias("side"))["side"].item()
+                for side in (self.tree.left, self.tree.right)
+            )
+            sides = Sides(left, self.tree.operator, right)
+        return CheckResult(None if holds is None else bool(holds), values, sides)
 
 
 def compile_filter(text: str) -> CompiledFilter:
@@ -120,6 +141,10 @@ def compile_check(text: str) -> CompiledCheck:
     check_check(tree, text)
     _check_patterns(tree, text)
     return CompiledCheck(text, tree, _columns(tree))
+
+
+def _is_condition(node: Node) -> bool:
+    return not isinstance(node, Number | Aggregate | Negate | Arithmetic)
 
 
 def _columns(tree: Node) -> tuple[str, ...]:
@@ -214,20 +239,28 @@ def _aggregate(node: Aggregate, turns: pl.DataFrame) -> AggregateValue:
     value: Any
     match node.name:
         case "count":
-            value = int(values.sum() or 0)
+            value = int(values.sum())
             chosen = tuple(turns["turn"].filter(values.fill_null(False)))
-        case "sum":
-            value = values.sum()
         case "min" | "max":
             value = values.min() if node.name == "min" else values.max()
-            chosen = (
-                tuple(turns["turn"].filter((values == value).fill_null(False))) if value is not None else ()
-            )
-        case "mean":
-            value = values.mean()
+            extreme = values == pl.Series([value], dtype=values.dtype)
+            chosen = tuple(turns["turn"].filter(extreme.fill_null(False)))
         case _:
-            value = values.quantile({"p50": 0.5, "p95": 0.95}[node.name], interpolation="linear")
+            value = _over_all(node.name, values)
+            largest = turns["turn"].to_frame().with_columns(values).drop_nulls()
+            largest = largest.sort(values.name, descending=True, maintain_order=True)
+            chosen = tuple(largest["turn"].head(10))
     return AggregateValue(to_text(node), value, unknown, chosen)
+
+
+def _over_all(name: str, values: pl.Series) -> Any:
+    match name:
+        case "sum":
+            return values.sum()
+        case "mean":
+            return values.mean()
+        case _:
+            return values.quantile({"p50": 0.5, "p95": 0.95}[name], interpolation="linear")
 
 
 def _reuse(turns: pl.DataFrame) -> AggregateValue:
@@ -236,8 +269,12 @@ def _reuse(turns: pl.DataFrame) -> AggregateValue:
     known = pl.col("n_cached").is_not_null() & pl.col("n_prompt").is_not_null()
     counted = meant.filter(known)
     cached, prompt = int(counted["n_cached"].sum()), int(counted["n_prompt"].sum())
+    worst = counted.sort(pl.col("n_prompt") - pl.col("n_cached"), descending=True, maintain_order=True)
     return AggregateValue(
-        "reuse()", cached / prompt if prompt else None, tuple(meant.filter(~known)["turn"]), ()
+        "reuse()",
+        cached / prompt if prompt else None,
+        tuple(meant.filter(~known)["turn"]),
+        tuple(worst["turn"].head(10)),
     )
 
 

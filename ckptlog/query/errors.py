@@ -15,22 +15,24 @@ class QueryError(UsageError):
     """An expression that can't be used.
 
     ``reason`` is the sentence alone, ``position`` the 0-based index in ``text`` of the character it is
-    about. ``str()`` is the sentence and, below it, the expression with a caret.
+    about, ``details`` the expression with a caret below that character, as lines to show under the
+    sentence. ``str()`` is the sentence with the position counted from 1.
     """
 
     def __init__(self, reason: str, text: str, position: int) -> None:
         self.reason = reason
         self.text = text
         self.position = min(max(position, 0), len(text))
-        super().__init__(f"{reason}\n{self.snippet()}")
+        super().__init__(f"{reason} (character {self.position + 1} of the expression)")
 
-    def snippet(self) -> str:
+    @property
+    def details(self) -> tuple[str, str]:
         """Two lines: the expression around the position, and a caret under it."""
         start = max(0, self.position - _AROUND)
         end = min(len(self.text), self.position + _AROUND)
         before = ("..." if start else "") + visible(self.text[start : self.position])
         after = visible(self.text[self.position : end]) + ("..." if end < len(self.text) else "")
-        return f"  {before}{after}\n  {' ' * len(before)}^"
+        return f"  {before}{after}", f"  {' ' * len(before)}^"
 
 
 def visible(text: str) -> str:

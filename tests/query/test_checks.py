@@ -43,7 +43,15 @@ def test_aggregate(
 
 def test_the_turns_behind_a_count_and_an_extreme(frame: pl.DataFrame) -> None:
     result = run("count(failed) > 1 and max(n_prompt) < 1M and sum(n_prompt) > 0", frame)
-    assert [a.turns for a in result.aggregates] == [(2, 3, 5), (3,), ()]
+    assert [a.turns for a in result.aggregates] == [(2, 3, 5), (3,), (3, 5, 2, 1)]
+
+
+def test_the_sides_of_a_comparison(frame: pl.DataFrame) -> None:
+    sides = run("sum(n_cached) / sum(n_prompt) >= 1/2", frame).sides
+    assert sides is not None
+    assert (sides.left, sides.operator, sides.right) == (0.2, ">=", 0.5)
+    assert run("count() > 1 and count() < 9", frame).sides is None
+    assert run("(count() > 1) == true", frame).sides is None
 
 
 def test_a_condition_over_several_aggregates(frame: pl.DataFrame) -> None:
