@@ -41,16 +41,17 @@ class MessageGrammar:
         raise furthest or Refused(0, (), None)
 
     def candidates(self, text: str, family: str) -> list[Kind]:
-        """The kinds of `family` that have a head in `text`, the longest head first; the headless kinds for a
-        text without any letter."""
-        if not any(character.isalpha() for character in text):
-            return [kind for kind, heads in self._by_family[family] if not heads]
+        """The kinds of `family` that have a head in `text`, the longest head first; then, for a text without
+        any letter, the kinds that have no head."""
         found = [
             (max(map(len, present)), kind)
             for kind, heads in self._by_family[family]
             if (present := [head for head in heads if head in text])
         ]
-        return [kind for _, kind in sorted(found, key=lambda pair: -pair[0])]
+        kinds = [kind for _, kind in sorted(found, key=lambda pair: -pair[0])]
+        if not any(character.isalpha() for character in text):
+            kinds += [kind for kind, heads in self._by_family[family] if not heads]
+        return kinds
 
     def heads_of(self, kind: str) -> tuple[str, ...]:
         """The literals of which every message of `kind` contains one; KeyError for an unknown kind."""
