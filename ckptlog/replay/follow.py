@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ckptlog.replay.content import EMPTY, Content, Contents, Span, shifted
 from ckptlog.replay.inputs import Answer, Clear, Load, Op, Run, Save, Turn
@@ -177,7 +178,7 @@ def _explained(world: World, turn: Turn) -> set[int]:
     rules, settings = world.rules, world.settings
     found: set[int] = set()
     starts = turn.batch_starts or ()
-    for before, n0 in zip(starts, starts[1:], strict=False):
+    for before, n0 in pairwise(starts):
         if n0 == before + settings.n_batch:
             found.add(n0)
     if world.makes and turn.completion:

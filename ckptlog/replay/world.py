@@ -80,7 +80,7 @@ class World:
 
     def _cells(self, n_sequences: int) -> SwaCells:
         run, settings = self.run, self.settings
-        n_ctx = (run.n_ctx_slot or 1 << 20) * (1 if not run.unified else 1)
+        n_ctx = run.n_ctx_slot or 1 << 20
         if settings.swa_full:
             n_cells = swa_cells(n_ctx, n_ctx, 0)
         elif run.n_cells is not None and not run.settings.swa_full:
@@ -151,9 +151,9 @@ class World:
             else:
                 n_end = cuts.pop(0) if cuts else n_last
             self._batch(turn, slot, played, n_end, user_starts, makes)
-        if makes and rules.create == "prompt-done" and slot.n_tokens == n_prompt:
-            if policy.makes_checkpoint(rules, settings, slot, n_prompt, n_prompt):
-                played.added.append(policy.add_checkpoint(rules, settings, slot, turn.task))
+        after_prompt = makes and rules.create == "prompt-done" and slot.n_tokens == n_prompt
+        if after_prompt and policy.makes_checkpoint(rules, settings, slot, n_prompt, n_prompt):
+            played.added.append(policy.add_checkpoint(rules, settings, slot, turn.task))
         for number in turn.copies_to:
             policy.load_cached(self.slot(number), policy.store(rules, slot))
         self._answer(turn, slot)

@@ -140,15 +140,9 @@ def _search(rules: Rules, slot: Slot, start: Start, limit: int) -> None:
     pos_next = start.n_past
     for checkpoint in reversed(slot.checkpoints):
         start.n_checked += 1
-        if rules.match_within_prefix and checkpoint.pos_max > pos_next:
-            continue
-        if (
-            checkpoint.pos_min < limit
-            or (rules.match == "at-most" and checkpoint.pos_min == limit)
-            or (rules.match == "below-or-start" and checkpoint.pos_min == 0)
-        ):
+        if fits(rules, checkpoint, limit, pos_next):
             start.restored = checkpoint
-            start.n_past = resume_point(rules, checkpoint, pos_next)
+            start.n_past = min(resume_point(rules, checkpoint, pos_next), slot.n_tokens)
             slot.memory.load(checkpoint.state, checkpoint.n_tokens)
             return
     start.forced = True
@@ -158,12 +152,24 @@ def _search(rules: Rules, slot: Slot, start: Start, limit: int) -> None:
         slot.checkpoints.clear()
 
 
+def fits(rules: Rules, checkpoint: Checkpoint, limit: int, pos_next: int) -> bool:
+    """Whether a checkpoint may be restored for a prompt that parts from the slot at ``pos_next``."""
+    if rules.match_within_prefix and checkpoint.pos_max > pos_next:
+        return False
+    pos_min = checkpoint.pos_min
+    if rules.match == "at-most":
+        return pos_min <= limit
+    return pos_min < limit or (pos_min == 0 and rules.match == "below-or-start")
+
+
 def resume_point(rules: Rules, checkpoint: Checkpoint, n_past: int) -> int:
     """Tokens reused after a restore. On SWA one less than the checkpoint's n_tokens (its pos_max)."""
     if rules.resume == "pos-max":
         return min(n_past, checkpoint.pos_max)
     point = min(n_past, max(checkpoint.pos_min + 1, checkpoint.pos_max))
-    return min(point, checkpoint.n_tokens) if rules.resume == "n-tokens" else point
+    if rules.resume == "n-tokens":
+        return min(point, checkpoint.n_tokens)
+    return point + 1 if rules.resume == "past-pos-max" else point
 
 
 def _invalidate(rules: Rules, settings: Settings, slot: Slot, start: Start, limit: int) -> None:

@@ -23,7 +23,7 @@ class Rules:
     search_at_threshold: bool
     match: Literal["at-most", "below", "below-or-start"]
     match_within_prefix: bool
-    resume: Literal["pos-max", "pos-max-or-next", "n-tokens"]
+    resume: Literal["pos-max", "pos-max-or-next", "past-pos-max", "n-tokens"]
     invalidate: Literal["window", "threshold", "beyond"]
     tail_cuts: Literal["none", "64", "512", "ubatch-and-4"]
     user_cuts: Literal["none", "last", "every", "useful"]

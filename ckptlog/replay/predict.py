@@ -1,0 +1,234 @@
+"""What every turn of a followed run would have reused under other flags or another build.
+
+The conversation is the log's: prompt lengths, common prefixes, answers. Where the answer hangs on a
+user start that the log never cut, it is a range; each checkpoint that may or may not have been there
+is tracked as a doubt, so that a range holds the truth and a number is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ckptlog.replay.content import Span
+from ckptlog.replay.follow import Followed, Learned
+from ckptlog.replay.inputs import Clear, Load, Save, Turn
+from ckptlog.replay.world import Played, World
+from ckptlog.server import policy
+from ckptlog.server.policy import Checkpoint, Settings, Slot
+from ckptlog.server.rules import Rules
+
+
+@dataclass(slots=True)
+class Predicted:
+    """One turn under other flags: ``n_cached`` if certain, else ``low``/``high`` bound it.
+
+    ``restored``: n_tokens of the checkpoint it would have resumed from; ``n_common`` as replayed.
+    """
+
+    turn: Turn
+    n_common: int | None
+    low: int
+    high: int
+    restored: int | None = None
+
+    @property
+    def n_cached(self) -> int | None:
+        return self.low if self.low == self.high else None
+
+
+@dataclass(slots=True)
+class Prediction:
+    """All turns, and what the checkpoints would have cost: the most held at once, by slot."""
+
+    rules: Rules
+    settings: Settings
+    turns: list[Predicted] = field(default_factory=list)
+    #: by slot: most checkpoints at once, and most cells in them (SWA)
+    n_most: dict[int, int] = field(default_factory=dict)
+    cells_most: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Doubt:
+    """What is uncertain about one slot: checkpoints that may not exist (by identity), and stretches in
+    which the log's silence may hide further ones."""
+
+    shaky: dict[int, Checkpoint] = field(default_factory=dict)
+    maybe: list[Span] = field(default_factory=list)
+    #: the live memory itself may differ (SWA after a restore that is only bounded)
+    memory: bool = False
+
+    def copy(self) -> Doubt:
+        return Doubt(dict(self.shaky), list(self.maybe), self.memory)
+
+
+def predict(followed: Followed, settings: Settings, rules: Rules | None = None) -> Prediction:
+    """Replay the run under ``settings`` (and another build's ``rules``); see ``Predicted``."""
+    return _Predictor(followed, settings, rules or followed.rules).play()
+
+
+class _Predictor:
+    def __init__(self, followed: Followed, settings: Settings, rules: Rules) -> None:
+        self.followed = followed
+        self.world = World(followed.run, rules, settings)
+        self.rules = rules
+        self.settings = settings
+        self.result = Prediction(rules, settings)
+        self.doubts: dict[int, Doubt] = {}
+        self.stored: dict[object, Doubt] = {}
+        self.is_swa = settings.memory == "swa"
+
+    def play(self) -> Prediction:
+        learned = iter(self.followed.learned)
+        for step in self.followed.run.steps:
+            if isinstance(step, Turn):
+                self._turn(next(learned))
+                continue
+            self.world.other_step(step)
+            if isinstance(step, Clear):
+                if not self.world.slot(step.slot).checkpoints:
+                    self.doubts.pop(step.slot, None)
+            elif isinstance(step, Save):
+                if step.slot in self.doubts:
+                    self.stored[step.key] = self.doubts[step.slot].copy()
+            elif isinstance(step, Load):
+                self.doubts.pop(step.slot, None)
+                if step.key in self.stored:
+                    self.doubts[step.slot] = self.stored[step.key].copy()
+        return self.result
+
+    def _turn(self, learned: Learned) -> None:
+        turn = learned.turn
+        slot = self.world.slot(turn.slot)
+        doubt = self.doubts.get(turn.slot)
+        unsure = learned.n_common is None
+        n_common = learned.n_common
+        if n_common is None:
+            n_common = turn.n_cached or 0
+        # the doubts need the list as it was before the turn
+        before = list(slot.checkpoints) if doubt or unsure else []
+        held = slot.n_tokens
+        pos_min = slot.memory.pos_min() if doubt and doubt.memory else -1
+        played = self.world.play(turn, n_common, learned.user_starts, None, learned.foreign_cuts)
+        n_cached = played.n_cached
+        predicted = Predicted(turn, learned.n_common, n_cached, n_cached)
+        if played.start.restored:
+            predicted.restored = played.start.restored.n_tokens
+        if unsure:
+            low, high = turn.n_common_range or (0, min(held, turn.n_prompt))
+            predicted.low, predicted.high = 0, min(high, turn.n_prompt)
+            doubt = self.doubts.setdefault(turn.slot, Doubt())
+            doubt.shaky.update({id(c): c for c in before if c.n_tokens > low})
+        elif doubt:
+            self._bound(predicted, played, doubt, before, n_common, held, pos_min)
+        self.result.turns.append(predicted)
+        if doubt or learned.hidden:
+            self._doubts_after(learned, played, predicted, slot)
+        self._cost(turn.slot, slot)
+
+    def _bound(
+        self,
+        predicted: Predicted,
+        played: Played,
+        doubt: Doubt,
+        before: list[Checkpoint],
+        n_common: int,
+        held: int,
+        pos_min: int,
+    ) -> None:
+        """Widen the prediction by what may be missing, and by what may be there unseen."""
+        start = played.start
+        rules, settings = self.rules, self.settings
+        if doubt.memory and 0 < n_common < held and pos_min < n_common:
+            predicted.low, predicted.high = 0, max(predicted.high, n_common)
+            return
+        if start.threshold is None:
+            return
+        limit = start.threshold
+        if start.restored is not None and id(start.restored) in doubt.shaky:
+            firm = [c for c in before if id(c) not in doubt.shaky and policy.fits(rules, c, limit, n_common)]
+            predicted.low = policy.resume_point(rules, firm[-1], n_common) if firm else 0
+        # an unseen checkpoint must be usable: at most the common prefix (or the threshold's position)
+        top = n_common if settings.memory == "swa" or n_common < predicted.turn.n_prompt else n_common - 1
+        for low, high in doubt.maybe:
+            point = min(high - 1, top)
+            if point >= low:
+                predicted.high = max(predicted.high, point)
+                if self.is_swa:
+                    # newest first: an unseen one may also stand before a better one that was found
+                    predicted.low = min(predicted.low, max(0, low - 1))
+
+    def _doubts_after(self, learned: Learned, played: Played, predicted: Predicted, slot: Slot) -> None:
+        """Carry the doubts over the turn and add those it raises."""
+        number = learned.turn.slot
+        doubt = self.doubts.get(number) or Doubt()
+        alive = {id(c) for c in slot.checkpoints}
+        doubt.shaky = {key: c for key, c in doubt.shaky.items() if key in alive}
+        reach = predicted.high + 1 if self.rules.invalidate == "beyond" else max(predicted.high, 0) + 1
+        doubt.maybe = [(low, min(high, reach + 1)) for low, high in doubt.maybe if low <= reach]
+        if predicted.high == 0 and learned.n_common == 0:
+            doubt.maybe, doubt.shaky, doubt.memory = [], {}, False
+        made = [added.made for added in played.added]
+        if predicted.low != predicted.high:
+            # whatever was made at or before the highest possible reuse point may not have been
+            doubt.shaky.update({id(c): c for c in made if c.n_tokens <= predicted.high})
+            doubt.maybe.append((predicted.low, predicted.high + 1))
+            doubt.memory = self.is_swa
+        hidden = self._hidden_cuts(learned, predicted)
+        doubt.maybe += hidden
+        if doubt.maybe:
+            self._crowding(doubt, slot, made, learned)
+        doubt.shaky = {key: c for key, c in doubt.shaky.items() if key in {id(c) for c in slot.checkpoints}}
+        if learned.turn.shifts and self.rules.clear_drops_list:
+            doubt.maybe, doubt.shaky = [], {}
+        if doubt.maybe or doubt.shaky or doubt.memory:
+            self.doubts[number] = doubt
+        else:
+            self.doubts.pop(number, None)
+
+    def _hidden_cuts(self, learned: Learned, predicted: Predicted) -> list[Span]:
+        """Stretches evaluated in this turn in which an unseen user start would have made a checkpoint."""
+        if not learned.hidden or not self.world.makes or self.rules.user_cuts == "none":
+            return []
+        starts = learned.user_starts
+        low_end = predicted.low
+        if self.rules.user_cuts == "last" and starts:
+            low_end = max(low_end, starts[-1])
+        spans = []
+        for low, high in learned.hidden:
+            low = max(low, low_end + 1)
+            if low < high:
+                spans.append((low, high))
+        return spans
+
+    def _crowding(self, doubt: Doubt, slot: Slot, made: list[Checkpoint], learned: Learned) -> None:
+        """Unseen checkpoints may have crowded out known ones: by the distance test, by thinning, by the cap."""
+        settings, rules = self.settings, self.rules
+        step = settings.min_step
+        n_prompt = learned.turn.n_prompt
+        last = learned.user_starts[-1] if learned.user_starts else None
+        if step > 0:
+            for checkpoint in made:
+                n0 = checkpoint.n_tokens
+                always = n0 == last or n0 >= n_prompt - 4 - settings.n_ubatch
+                if not (always and rules.near_end_ignores_step) and any(
+                    low < n0 and n0 <= high - 1 + step for low, high in doubt.maybe
+                ):
+                    doubt.shaky[id(checkpoint)] = checkpoint
+        n_unseen = sum((high - low) // max(2, step) + 1 for low, high in doubt.maybe)
+        crowded = len(slot.checkpoints) + n_unseen + 1 >= settings.max_checkpoints
+        if crowded or (rules.thin == "always" and step > 0):
+            newest = made[-1:] if made else []
+            for checkpoint in slot.checkpoints:
+                if checkpoint not in newest:
+                    doubt.shaky[id(checkpoint)] = checkpoint
+
+    def _cost(self, number: int, slot: Slot) -> None:
+        most = self.result.n_most
+        n = len(slot.checkpoints)
+        if n > most.get(number, 0):
+            most[number] = n
+        if self.is_swa:
+            n_cells = sum(length for c in slot.checkpoints for _, length in c.state)
+            cells = self.result.cells_most
+            cells[number] = max(cells.get(number, 0), n_cells)
