@@ -10,16 +10,17 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ckptlog.errors import CkptlogError, InputError
+from ckptlog.errors import CkptlogError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 LogsArgument = Annotated[
     list[str],
@@ -126,12 +127,6 @@ def deliver(data: str | bytes, output: str | None) -> None:
         write_file(output, data)
 
 
-def one_log(paths: Sequence[str]) -> None:
-    """Raise if no log was named, before anything heavy is imported."""
-    if not paths:
-        raise InputError("no log given")
-
-
 def terminal_width(stream_is_terminal: bool) -> int:
     """Columns to fill: 80 in a file or pipe, the terminal's own between 40 and 100 otherwise."""
     if not stream_is_terminal:
@@ -142,7 +137,7 @@ def terminal_width(stream_is_terminal: bool) -> int:
 def console(output: str | None = None) -> Console:
     """A Rich console for a result: colour only on a terminal and without ``NO_COLOR``.
 
-    It records instead of printing; ``deliver(console.export_text(styles=True), output)``.
+    It writes into memory; :func:`rendered` fills it and :func:`deliver` brings it out.
     """
     import io
 
@@ -157,7 +152,6 @@ def console(output: str | None = None) -> Console:
     return Console(
         file=io.StringIO(),
         width=width,
-        record=True,
         force_terminal=colour,
         color_system="auto" if colour else None,
         markup=False,
@@ -165,3 +159,11 @@ def console(output: str | None = None) -> Console:
         highlight=False,
         legacy_windows=False,
     )
+
+
+def rendered(screen: Console, lines: Iterable[Text]) -> str:
+    """The lines of a report as the console shows them: with colour codes or without."""
+    with screen.capture() as capture:
+        for line in lines:
+            screen.print(line, no_wrap=True, overflow="ignore", crop=False)
+    return capture.get()

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ckptlog.cli.common import LogsArgument, OutputOption, WhereOption, console, deliver, tell, warn_all
+from ckptlog.cli.common import (
+    LogsArgument,
+    OutputOption,
+    WhereOption,
+    console,
+    deliver,
+    rendered,
+    tell,
+    warn_all,
+)
 from ckptlog.errors import ExitCode
 
 
@@ -48,13 +57,14 @@ def diagnose(
     """
     from ckptlog.analysis import analyze
     from ckptlog.report.nothing import nothing_to_judge
-    from ckptlog.report.select import numbered
 
     analysis = analyze(logs)
     empty = nothing_to_judge(analysis)
-    report, numbers = analysis.report, None
+    report, selection = analysis.report, None
     if where is not None:
-        report, numbers = numbered(analysis, where)
+        from ckptlog.report.select import selected
+
+        report, selection = selected(analysis, where)
     if redact:
         from ckptlog.report.redact import redacted
 
@@ -69,12 +79,10 @@ def diagnose(
     elif output_format is Format.markdown:
         from ckptlog.report.markdown import render_markdown
 
-        deliver(render_markdown(report, numbers=numbers), output)
-    elif report.turns or where is not None:
+        deliver(render_markdown(report, selection), output)
+    elif analysis.report.turns:
         from ckptlog.report.text import render_text
 
         screen = console(output)
-        for line in render_text(report, width=screen.width, numbers=numbers):
-            screen.print(line, no_wrap=True, overflow="ignore", crop=False)
-        deliver(screen.export_text(styles=True), output)
+        deliver(rendered(screen, render_text(report, screen.width, selection)), output)
     return ExitCode.NOTHING_TO_JUDGE if empty else ExitCode.OK

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from rich.text import Text
 
 from ckptlog.records import Evidence, Fix, TurnRecord
 from ckptlog.report.digest import Digest, Finding
 from ckptlog.report.page import Page
-from ckptlog.report.safe import quote, safe_text
+from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import how_sure, listed, plural, request_words, sentence_case
 
 _EVIDENCE_SHOWN = 6
@@ -71,16 +72,23 @@ def numbers(turn: TurnRecord) -> str:
     return ", ".join(parts)
 
 
-def mismatch_words(turn: TurnRecord) -> str | None:
-    """Where the new prompt parts from what the slot held, with both texts if the log has them."""
+def _in_quotes(text: str) -> str:
+    return f'"{safe_text(text)}"'
+
+
+def mismatch_words(turn: TurnRecord, show: Callable[[str], str] = _in_quotes) -> str | None:
+    """Where the new prompt parts from what the slot held, with both texts if the log has them.
+
+    ``show`` makes a piece of prompt, cut short but still hostile, safe to show.
+    """
     mismatch = turn.mismatch
     if mismatch is None:
         return None
     at = "" if mismatch.pos is None else f" at token {mismatch.pos:,}"
     if mismatch.old is None or mismatch.new is None:
         return f"The prompts part{at}." if at else None
-    old, new = (quote(text, _MISMATCH_WIDTH) for text in (mismatch.old, mismatch.new))
-    return f'The prompts part{at}: the slot held "{old}", the new prompt has "{new}".'
+    old, new = (show(shorten(text, _MISMATCH_WIDTH)) for text in (mismatch.old, mismatch.new))
+    return f"The prompts part{at}: the slot held {old}, the new prompt has {new}."
 
 
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:

@@ -24,11 +24,17 @@ _SMALLEST_PICTURE = 7
 _Group = tuple[int, int, int | None]
 
 
-def add_tables(page: Page, what: Digest) -> None:
-    """One table a slot of each run; slots beyond the limit are counted, those that failed last."""
+def turn_groups(what: Digest) -> dict[_Group, list[Numbered]]:
+    """The turns by source, run and slot, each in the log's order."""
     groups: dict[_Group, list[Numbered]] = {}
     for item in what.turns:
         groups.setdefault((item.turn.source, item.turn.run, item.turn.slot), []).append(item)
+    return groups
+
+
+def add_tables(page: Page, what: Digest) -> None:
+    """One table a slot of each run; slots beyond the limit are counted, those that failed last."""
+    groups = turn_groups(what)
     if not groups:
         return
     shown = _chosen(groups)
@@ -45,12 +51,12 @@ def add_tables(page: Page, what: Digest) -> None:
     page.line(Text(header, "bold"))
     for group in shown:
         if len(groups) > 1:
-            page.line(Text(_group_name(what, group), "bold"))
+            page.line(Text(group_name(what, group), "bold"))
         for entry in fold(groups[group], rows, keep):
             if isinstance(entry, Row):
                 page.line(_row(what, entry.item, widths, bar))
             else:
-                page.para(_fold_words(entry), first=" " * (widths[0] - 3) + "... ", style="dim")
+                page.para(fold_words(entry), first=" " * (widths[0] - 3) + "... ", style="dim")
     left = [group for group in groups if group not in shown]
     if left:
         turns = [item for group in left for item in groups[group]]
@@ -93,7 +99,8 @@ def _legend(width: int) -> str:
     return ""
 
 
-def _group_name(what: Digest, group: _Group) -> str:
+def group_name(what: Digest, group: _Group) -> str:
+    """``slot 0``, with the log, port or run where there are several."""
     source, run, slot = group
     report = what.report
     parts = []
@@ -152,7 +159,8 @@ def _outcome(turn: TurnRecord) -> Text:
     return text
 
 
-def _fold_words(entry: Fold) -> str:
+def fold_words(entry: Fold) -> str:
+    """What a fold hides, in words."""
     count = len(entry.items)
     prompts = entry.prompts()
     size = ""

@@ -1,0 +1,170 @@
+"""What ``ckptlog doctor`` says of a log: its form, what it can tell, what was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from ckptlog.records import Report, RunRecord, SourceRecord, TurnRecord
+from ckptlog.report.capture import capture_command, capture_notes, needed_level
+from ckptlog.report.page import Page
+from ckptlog.report.safe import safe_text, shorten
+from ckptlog.report.words import build_words, plural, run_words
+
+if TYPE_CHECKING:
+    from ckptlog.analysis import Analysis, DriftItem
+
+_RUNS_SHOWN = 6
+_DRIFT_SHOWN = 12
+_EXPECTATIONS_SHOWN = 6
+
+
+def render_doctor(analysis: Analysis, width: int = 80) -> list[Text]:
+    """The examination of all logs of an analysis, as lines of at most ``width`` columns."""
+    page = Page(width)
+    report = analysis.report
+    for index, source in enumerate(report.sources):
+        _source(page, source)
+        _runs(page, [run for run in report.runs if run.source == index])
+        page.blank()
+    _can_tell(page, report)
+    _drift(page, report, analysis.drift)
+    _capture(page, report)
+    return page.lines
+
+
+def _source(page: Page, source: SourceRecord) -> None:
+    page.para(Text(safe_text(source.path), "bold"))
+    form = source.format or "no line of a llama-server"
+    parts = [plural(source.lines, "line"), f"{source.bytes:,} bytes", form, source.encoding]
+    if source.compression:
+        parts.append(source.compression)
+    if source.wrapper:
+        parts.append(f"wrapped by {source.wrapper}")
+    page.para(safe_text(", ".join(parts)), first="  ", rest=4)
+
+
+def _runs(page: Page, runs: Sequence[RunRecord]) -> None:
+    for run in runs[:_RUNS_SHOWN]:
+        what, how = run_words(run)
+        first, last = run.lines
+        page.para(safe_text(f"run {run.run}, lines {first:,} to {last:,}: {what}"), first="  ", rest=4)
+        page.para(safe_text(how or "settings unknown"), first="    ")
+        if build_words(run) is None:
+            page.para("nothing in the log tells the build", first="    ")
+        level = needed_level(run)
+        if run.verbosity is None:
+            page.para(f"the level is not in the log (all is shown at -lv {level} and above)", first="    ")
+        elif run.verbosity < level:
+            page.para(
+                f"-lv {run.verbosity}: lines that a diagnosis needs come only at -lv {level}", first="    "
+            )
+    if len(runs) > _RUNS_SHOWN:
+        page.para(f"and {plural(len(runs) - _RUNS_SHOWN, 'more run')}", first="  ")
+
+
+def _share(turns: Sequence[TurnRecord], known: Callable[[TurnRecord], bool]) -> tuple[int, int]:
+    return sum(known(turn) for turn in turns), len(turns)
+
+
+def _can_tell(page: Page, report: Report) -> None:
+    """What could be worked out, each as a share of the turns it applies to."""
+    turns = report.turns
+    if not turns:
+        page.para("No turn in it: nothing to tell.", style="bold")
+        page.blank()
+        return
+    asked = [turn for turn in turns if turn.outcome not in ("arrival-rejection", "not-completion")]
+    again = [turn for turn in turns if turn.outcome == "checkpoint-reprefill"]
+    rows = [
+        ("how long each prompt was", *_share(turns, lambda turn: turn.n_prompt is not None)),
+        ("how much of it was reused", *_share(asked, lambda turn: turn.n_cached is not None)),
+        ("how much the slot already held", *_share(asked, lambda turn: turn.n_common is not None)),
+        ("which checkpoints there were", *_share(asked, lambda turn: turn.checkpoints is not None)),
+        ("how long it took", *_share(asked, lambda turn: turn.prompt_ms is not None)),
+        ("what happened", *_share(turns, lambda turn: turn.outcome != "unknown")),
+        (
+            "why a prompt was processed again",
+            *_share(again, lambda turn: turn.cause not in (None, "unknown")),
+        ),
+        (
+            "the text where the prompts part",
+            *_share(again, lambda turn: turn.mismatch is not None and turn.mismatch.new is not None),
+        ),
+    ]
+    page.line(Text(f"What it tells of its {plural(len(turns), 'turn')}", "bold"))
+    for words, known, of in rows:
+        if not of:
+            continue
+        mark, style = (
+            ("yes", "green") if known == of else ("no", "red") if not known else ("partly", "yellow")
+        )
+        share = "" if known in (0, of) else f"  {known:,} of {of:,}"
+        page.line(Text.assemble("  ", (f"{mark:<6}", style), f"  {words}{share}"))
+    page.blank()
+
+
+def excerpt(text: str, column: int, width: int) -> tuple[str, int]:
+    """``text`` cut to about ``width`` columns around ``column`` (0-based), made safe, and where
+    on screen that column then is."""
+    if len(text) <= width:
+        start = 0
+        cut = text
+    else:
+        start = max(0, min(column - width // 2, len(text) - width))
+        cut = text[start : start + width]
+    head = "..." if start else ""
+    tail = "..." if start + width < len(text) else ""
+    before = head + safe_text(cut[: column - start])
+    return head + safe_text(cut) + tail, cell_len(before)
+
+
+def _drift(page: Page, report: Report, drift: Sequence[DriftItem]) -> None:
+    drifted = sum(source.drifted_lines for source in report.sources)
+    unknown = sum(source.unknown_slot_lines for source in report.sources)
+    lines = plural(sum(source.lines for source in report.sources), "line")
+    if not drifted and not unknown:
+        page.para(f"{lines}: every line of the server's own was understood.", style="green")
+        page.blank()
+        return
+    page.para(
+        f"{lines}: {drifted:,} known in kind but not in wording, {unknown:,} of slots or server not known at all. "
+        "Please report them: a new wording is a small change to the grammar.",
+        style="bold yellow",
+    )
+    for item in drift[:_DRIFT_SHOWN]:
+        where = f"line {item.line:,}"
+        if len(report.sources) > 1:
+            name = report.sources[item.source].path
+            where = f"{safe_text(shorten(name, 40, len(name) - 1))}:{item.line}"
+        alike = f" ({item.count:,} like it)" if item.count > 1 else ""
+        page.para(where + alike, first="  ")
+        column = max(0, (item.column or 1) - 1)
+        shown, caret = excerpt(item.text, column, page.width - 12)
+        page.line(Text("    " + shown, "cyan"))
+        if item.expected:
+            expected = list(item.expected)
+            words = ", ".join(expected[:_EXPECTATIONS_SHOWN])
+            if len(expected) > _EXPECTATIONS_SHOWN:
+                words += f" or one of {len(expected) - _EXPECTATIONS_SHOWN} others"
+            lead = "    " + " " * min(caret, page.width - 34)
+            page.para(safe_text(f"expected {words}"), first=lead + "^ ", rest=min(len(lead) + 2, 8))
+        else:
+            page.para("no message of the grammar begins like this", first="      ")
+    if len(drift) > _DRIFT_SHOWN:
+        page.para(f"and {plural(len(drift) - _DRIFT_SHOWN, 'more wording')}", first="  ")
+    page.blank()
+
+
+def _capture(page: Page, report: Report) -> None:
+    """How to capture a log that tells more; nothing if this one has everything."""
+    notes = capture_notes(report)
+    page.line(Text("To capture all there is", "bold"))
+    for part in capture_command(report.runs):
+        page.para(Text(part, "cyan"), first="    ", rest=6)
+    page.para("or `ckptlog run -- llama-server ...`, which does it by itself.", first="  ")
+    for note in notes:
+        page.para(note, first="- ")

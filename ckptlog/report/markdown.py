@@ -1,0 +1,226 @@
+"""The Markdown report: the same digest as the text report, to paste into an issue or a comment.
+
+Log text stands only in code blocks, whose fence is longer than any in the text, or escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ckptlog.records import Fix, Report, TurnRecord
+from ckptlog.report.capture import capture_command, level_hides
+from ckptlog.report.digest import Digest, Finding, Selection, digest, lost_tokens
+from ckptlog.report.fold import Fold, fold
+from ckptlog.report.picture import LEGEND, picture
+from ckptlog.report.safe import safe_text
+from ckptlog.report.text_findings import mismatch_words, numbers, place, quoted
+from ckptlog.report.text_table import fold_words, group_name, turn_groups
+from ckptlog.report.words import (
+    how_sure,
+    label,
+    listed,
+    percent,
+    plural,
+    request_words,
+    run_words,
+    sentence_case,
+)
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
+_QUOTE_WIDTH = 300
+_TABLE_ROWS = 24
+_FINDINGS_IN_FULL = 8
+_RUNS_SHOWN = 6
+
+
+def escape(text: str) -> str:
+    """``text`` as Markdown that shows it literally, on one line."""
+    return _MARKS.sub(r"\\\1", safe_text(text))
+
+
+def code(text: str) -> str:
+    """``text`` as inline code: nothing in it is markup, a link or a mention."""
+    body = safe_text(text)
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", body)), default=0) + 1)
+    return f"{ticks} {body} {ticks}" if "`" in body else f"`{body or ' '}`"
+
+
+def fenced(lines: Iterable[str]) -> list[str]:
+    """A code block around ``lines`` (already safe), whose fence nothing in them can close."""
+    body = list(lines)
+    longest = max((len(run) for line in body for run in re.findall(r"`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}text", *body, fence]
+
+
+def render_markdown(report: Report, selection: Selection | None = None) -> str:
+    """The report as GitHub-flavoured Markdown, ending in a newline."""
+    what = digest(report, selection)
+    blocks = [["# ckptlog report"], _heading(what), _hidden_level(what), _verdict(what), _totals(what)]
+    for number, finding in enumerate(what.findings[:_FINDINGS_IN_FULL], 1):
+        blocks.append(_finding(what, number, finding))
+    left = what.findings[_FINDINGS_IN_FULL:]
+    if left:
+        turns = sum(len(finding.turns) for finding in left)
+        blocks.append([f"{plural(len(left), 'more finding')} in {plural(turns, 'turn')}."])
+    blocks += [_table(what), _harmless(what), _untold(what)]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _heading(what: Digest) -> list[str]:
+    lines = []
+    for index, source in enumerate(what.report.sources):
+        described = list(dict.fromkeys(run_words(run) for run in what.report.runs if run.source == index))
+        words = "; ".join(", ".join(part for part in pair if part) for pair in described[:_RUNS_SHOWN])
+        if len(described) > _RUNS_SHOWN:
+            words += f"; and {len(described) - _RUNS_SHOWN} more kinds of run"
+        lines.append(f"- {code(source.path)}: {escape(words or 'no server in it')}")
+    return lines
+
+
+def _hidden_level(what: Digest) -> list[str]:
+    hidden = [run for run in what.report.runs if level_hides(run, what.report)]
+    if not hidden:
+        return []
+    levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})
+    return [
+        f"> **Most of the evidence is missing: logged at -lv {listed(levels)}.** This command shows the rest:",
+        "",
+        *fenced(capture_command(hidden)),
+    ]
+
+
+def _verdict(what: Digest) -> list[str]:
+    if not what.turns:
+        return ["**No turn to show.**"]
+    if not what.findings:
+        if what.unjudged:
+            turns = plural(len(what.unjudged), "turn")
+            return [f"**Nothing wrong was found, but of {turns} the log does not tell.**"]
+        return [f"**Nothing went wrong in {plural(len(what.turns), 'turn')}.**"]
+    worst = what.findings[0]
+    lines = [
+        f"**{escape(worst.title)}**: {len(worst.turns):,} of {plural(len(what.turns), 'turn')}, {worst.cost()}. "
+        + escape(worst.worst.turn.headline)
+    ]
+    if worst.fixes:
+        lines += ["", f"**Do:** {_fix(worst.fixes[0])}"]
+    return lines
+
+
+def _totals(what: Digest) -> list[str]:
+    summary = what.report.summary
+    turns = plural(len(what.turns), "turn")
+    if what.selection is not None:
+        turns = f"{len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
+    parts = [turns, f"{what.fine:,} fine", f"{what.failed:,} failed"]
+    parts += [f"{count:,} {outcome}" for outcome, count in what.counts.items()]
+    if summary.reuse is not None:
+        parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
+    if summary.n_lost:
+        parts.append(f"{summary.n_lost:,} tokens lost")
+    return [", ".join(parts) + "."]
+
+
+def _fix(fix: Fix) -> str:
+    flags = " ".join(fix.flags)
+    return f"{code(flags)} {escape(fix.text)}" if flags else escape(fix.text)
+
+
+def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
+    turn = finding.worst.turn
+    several = len(finding.turns) > 1
+    names = listed([item.number for item in finding.turns])
+    lines = [
+        f"## {number}. {escape(finding.name)} ({'turns' if several else 'turn'} {names})",
+        "",
+        f"{escape(finding.title)}. {sentence_case(finding.cost())}. {escape(turn.headline)}".rstrip(),
+    ]
+    sentences = [turn.explanation, f"Turn {finding.worst.number}: {numbers(turn)}."]
+    if turn.trigger:
+        sentences.append(request_words(turn.trigger))
+    told = [escape(sentence) for sentence in sentences if sentence]
+    parting = mismatch_words(turn, code)
+    lines += ["", " ".join([*told, parting] if parting else told)]
+    if turn.evidence:
+        lines += ["", *fenced(_evidence(what, turn))]
+    lines += ["", how_sure(item.turn.confidence for item in finding.turns)]
+    if finding.fixes:
+        lines += ["", *(f"{index}. {_fix(fix)}" for index, fix in enumerate(finding.fixes, 1))]
+    if finding.not_fixes:
+        lines += ["", "What would not help:", "", *(f"- {_fix(fix)}" for fix in finding.not_fixes)]
+    return lines
+
+
+def _evidence(what: Digest, turn: TurnRecord) -> list[str]:
+    lines = []
+    for evidence in turn.evidence:
+        lines.append(f"{place(what, evidence)}: {quoted(evidence, _QUOTE_WIDTH)}")
+        if evidence.says:
+            lines.append(f"    > {safe_text(evidence.says)}")
+    return lines
+
+
+def _table(what: Digest) -> list[str]:
+    if not what.turns:
+        return []
+    keep = {finding.worst.number for finding in what.findings}
+    groups = turn_groups(what)
+    lines = ["## Turns", "", f"`{LEGEND}`"]
+    rows = max(6, _TABLE_ROWS // len(groups))
+    shown = sorted(groups, key=lambda group: -sum(item.turn.failed for item in groups[group]))[:_TABLE_ROWS]
+    for group in groups:
+        if group not in shown:
+            continue
+        if len(groups) > 1:
+            lines += ["", f"**{escape(group_name(what, group))}**"]
+        lines += [
+            "",
+            "| turn | line | prompt | cached | lost | generated | | outcome |",
+            "|---:|---:|---:|---:|---:|---:|---|---|",
+        ]
+        for entry in fold(groups[group], rows, keep):
+            if isinstance(entry, Fold):
+                lines.append(f"| ... | | | | | | {escape(fold_words(entry))} | |")
+                continue
+            turn = entry.item.turn
+            drawn = "".join(piece.glyph * piece.width for piece in picture(turn, 24))
+            outcome = f"**{label(turn)}**" if turn.failed else label(turn)
+            if turn.severity == "harmless":
+                outcome += ", harmless"
+            figures = (turn.n_prompt, turn.n_cached, lost_tokens(turn), turn.n_generated)
+            cells = " | ".join("" if figure is None else f"{figure:,}" for figure in figures)
+            lines.append(
+                f"| {entry.item.number} | {turn.lines[0]} | {cells} | {f'`{drawn}`' if drawn else ''} | {outcome} |"
+            )
+    if len(groups) > len(shown):
+        lines += ["", f"and {plural(len(groups) - len(shown), 'more slot')}."]
+    return lines
+
+
+def _harmless(what: Digest) -> list[str]:
+    if not what.harmless:
+        return []
+    names = listed([item.number for item in what.harmless])
+    lost = sum(item.turn.n_lost or 0 for item in what.harmless)
+    return [
+        f'Harmless although the log says "forcing full prompt re-processing" or the like: '
+        f"{'turn' if len(what.harmless) == 1 else 'turns'} {names} ({plural(lost, 'token')} in all)."
+    ]
+
+
+def _untold(what: Digest) -> list[str]:
+    lines = []
+    if what.missing:
+        lines += ["## What this log can't tell", ""]
+        lines += [f"- {escape(sentence)} ({plural(count, 'turn')})" for sentence, count in what.missing[:12]]
+        lines.append("")
+    sources = what.report.sources
+    strange = sum(source.drifted_lines + source.unknown_slot_lines for source in sources)
+    read = plural(sum(source.lines for source in sources), "line")
+    tool = what.report.tool
+    verdict = (
+        f"{strange:,} of the server's own not understood" if strange else "all of the server's own understood"
+    )
+    return [*lines, f"{read}, {verdict}. {tool.name} {tool.version}."]

@@ -1,0 +1,33 @@
+"""Logs that hold nothing to judge: one sentence each on what they are instead."""
+
+from __future__ import annotations
+
+from ckptlog.analysis import Analysis
+
+
+def nothing_to_judge(analysis: Analysis) -> list[str]:
+    """A sentence for every source without a turn; empty if each has one."""
+    with_turns = {turn.source for turn in analysis.report.turns}
+    return [
+        f"{source.path} {_what_it_is(analysis, index)}"
+        for index, source in enumerate(analysis.report.sources)
+        if index not in with_turns
+    ]
+
+
+def _what_it_is(analysis: Analysis, index: int) -> str:
+    source = analysis.report.sources[index]
+    if source.bytes == 0 or source.lines == 0:
+        return "is empty"
+    if any(run.source == index for run in analysis.report.runs) or source.format is not None:
+        return (
+            "holds lines of a llama-server but no turn: it was never asked anything, or this is a router's own "
+            "part (the lines of its children are on its standard output)"
+        )
+    first = next((line for n in range(1, 6) if (line := analysis.line(index, n)) and line.strip()), "")
+    head = first[:4096].lstrip("\ufeff \t")
+    if "\x00" in head or sum(char == "\ufffd" for char in head) > len(head) // 10 + 1:
+        return "is binary data, not a log of llama-server"
+    if head.startswith(("{", "[{")):
+        return "is JSON, not a log of llama-server (a request or its answer?)"
+    return "holds no line of a llama-server"

@@ -1,0 +1,207 @@
+"""``--redact``: a report that can be posted in public.
+
+Prompt text, file paths, addresses, hosts and model names become placeholders; the same thing is
+the same placeholder everywhere, so ``<text-2>`` can still be followed through the report.
+Everything else, and above all every figure, stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from ckptlog.records import Evidence, Fix, MismatchRecord, Report, RunRecord, SourceRecord, TurnRecord
+from ckptlog.report.safe import shorten
+
+#: what stands before a message: a wrapper's date, host and process, then the server's own stamp
+_WRAPPER = re.compile(
+    r"^.{0,200}?(?=\d+\.\d\d\.\d{3}\.\d{3} [IWED] |(?:slot|srv|que|res|cmn) {1,2}\S)", re.DOTALL
+)
+_DUMP = re.compile(r"\b(old|new): \.\.\. ?(.*)$", re.DOTALL)
+#: messages that carry requests, answers, prompts or templates
+_BODY = re.compile(
+    r"((?<!done )request:|response:|body:|prompt:|launching slot\s*:|next token:|conv_id\s*=|example_format:|Template:"
+    r"|Parsing|Parsed message|grammar:|content:)(.*)$",
+    re.DOTALL | re.IGNORECASE,
+)
+_QUOTED = re.compile(r"""(?<![\w'"])(["'])(?=\S)([^"']+)\1(?!\w)""")
+_DOUBLE_QUOTED = re.compile(r"""(?<![\w"])(")([^"]+)"(?!\w)""")
+_URL = re.compile(r"\b(https?|wss?|tcp)://([^\s/'\"<>)]+)([^\s'\"<>)]*)")
+#: the server's own link in "forcing full prompt re-processing"
+_PUBLIC_HOST = "github.com"
+_IPV4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])(?! [IWED] )")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?:(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}"
+    r"|(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?::(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?)(?![\w:])"
+)
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+#: endpoints of the server look like paths and say nothing about anyone
+_ENDPOINT = re.compile(
+    r"/(?:v1|slots|health|props|metrics|completions?|infill|tokenize|detokenize|embeddings?|rerank|api)\b"
+)
+#: a space may stand inside a folder's name, so only before a further slash
+_UNIX_PATH = re.compile(
+    r"""(?<![\w/<.])(?:~|\.{1,2})?/(?:[^\s/'"<>|]+(?: [^\s/'"<>|]+){0,3}/)*[^\s/'"<>|,;:)]+"""
+)
+_WINDOWS_PATH = re.compile(r"(?<![\w\\])(?:[A-Za-z]:[\\/]|\\\\)[^\s'\"<>|]+")
+_FILE_NAME = re.compile(
+    r"(?<![\w<>/.+-])(?:[\w.+-]+/)*[\w.+-]+\.(?:gguf|bin|safetensors|jinja|json|log|txt)\b", re.IGNORECASE
+)
+_PLACEHOLDER = re.compile(r"<[a-z]+-\d+>")
+#: a log line may be megabytes; a report that is to be posted needs no more of it than this
+_LINE_LIMIT = 2000
+
+
+class _Placeholders:
+    """Hands out ``<kind-n>``, the same for the same thing."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
+
+    def name(self, kind: str, thing: str) -> str:
+        key = (kind, thing)
+        if key not in self._names:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._names[key] = f"<{kind}-{self._counts[kind]}>"
+        return self._names[key]
+
+
+class _Redactor:
+    def __init__(self, report: Report) -> None:
+        self._placeholders = _Placeholders()
+        #: literal strings known to be private, with their placeholders, the longest first
+        literals: dict[str, str] = {}
+        for source in report.sources:
+            name = self._placeholders.name("log", source.path)
+            literals[source.path] = name
+            literals.setdefault(_base_name(source.path), name)
+        for run in report.runs:
+            if run.model:
+                name = self._placeholders.name("model", run.model)
+                base = _base_name(run.model)
+                for spelling in (run.model, base, base.rsplit(".", 1)[0]):
+                    literals.setdefault(spelling, name)
+        for turn in report.turns:
+            for text in (turn.mismatch.old, turn.mismatch.new) if turn.mismatch else ():
+                # shorter texts would be replaced in the middle of words
+                if text and len(text.strip()) >= 4:
+                    literals.setdefault(text, self._placeholders.name("text", text))
+        self._literals = {text: name for text, name in literals.items() if len(text) > 1}
+        ordered = sorted(self._literals, key=len, reverse=True)
+        self._known = re.compile("|".join(re.escape(text) for text in ordered)) if ordered else None
+
+    def prompt(self, text: str | None) -> str | None:
+        """A piece of a prompt: nothing of it may stay."""
+        return self._placeholders.name("text", text) if text else text
+
+    def words(self, text: str) -> str:
+        """A sentence of ckptlog's own, which may quote private things."""
+        return self._quoted(self._names(shorten(text, _LINE_LIMIT)), _DOUBLE_QUOTED)
+
+    def line(self, text: str) -> str:
+        """A line of the log: the wrapper goes, dumps and bodies become placeholders."""
+        text = shorten(text, _LINE_LIMIT)
+        wrapper = _WRAPPER.match(text)
+        if wrapper:
+            text = text[wrapper.end() :]
+        for pattern in (_DUMP, _BODY):
+            found = pattern.search(text)
+            if found and found[2].strip():
+                text = f"{text[: found.start(2)]}{self._placeholders.name('text', found[2])}"
+        return self._quoted(self._names(text), _QUOTED)
+
+    def path(self, text: str) -> str:
+        return self._literals.get(text) or self._placeholders.name("log", text)
+
+    def model(self, text: str | None) -> str | None:
+        return self._placeholders.name("model", text) if text else text
+
+    def _quoted(self, text: str, pattern: re.Pattern[str]) -> str:
+        def replace(found: re.Match[str]) -> str:
+            if _PLACEHOLDER.fullmatch(found[2]):
+                return found[0]
+            return f"{found[1]}{self._placeholders.name('text', found[2])}{found[1]}"
+
+        return pattern.sub(replace, text)
+
+    def _names(self, text: str) -> str:
+        if self._known is not None:
+            text = self._known.sub(lambda found: self._literals[found[0]], text)
+        text = _URL.sub(self._url, text)
+        for kind, pattern in (
+            ("mail", _EMAIL),
+            ("ip", _IPV4),
+            ("ip", _IPV6),
+            ("path", _WINDOWS_PATH),
+            ("path", _UNIX_PATH),
+            ("path", _FILE_NAME),
+        ):
+            text = pattern.sub(self._replacing(kind), text)
+        return text
+
+    def _replacing(self, kind: str) -> Callable[[re.Match[str]], str]:
+        def replace(found: re.Match[str]) -> str:
+            if kind == "path" and _ENDPOINT.match(found[0]):
+                return found[0]
+            # the link of the server's own message has been let through
+            if kind == "path" and found.string[: found.start()].endswith(_PUBLIC_HOST):
+                return found[0]
+            return self._placeholders.name(kind, found[0])
+
+        return replace
+
+    def _url(self, found: re.Match[str]) -> str:
+        if found[2] == _PUBLIC_HOST and found[3].startswith("/ggml-org/llama.cpp/"):
+            return found[0]
+        return f"{found[1]}://{self._placeholders.name('host', found[2])}"
+
+
+def _base_name(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def redacted(report: Report) -> Report:
+    """A copy of ``report`` without private text; the report itself is left as it is."""
+    redactor = _Redactor(report)
+    replace = msgspec.structs.replace
+
+    def source(record: SourceRecord) -> SourceRecord:
+        return replace(record, path=redactor.path(record.path))
+
+    def run(record: RunRecord) -> RunRecord:
+        return replace(record, model=redactor.model(record.model))
+
+    def fix(record: Fix) -> Fix:
+        return replace(
+            record, text=redactor.words(record.text), flags=[redactor.words(f) for f in record.flags]
+        )
+
+    def evidence(record: Evidence) -> Evidence:
+        return replace(record, text=redactor.line(record.text), says=redactor.words(record.says))
+
+    def mismatch(record: MismatchRecord | None) -> MismatchRecord | None:
+        if record is None:
+            return None
+        return replace(record, old=redactor.prompt(record.old), new=redactor.prompt(record.new))
+
+    def turn(record: TurnRecord) -> TurnRecord:
+        return replace(
+            record,
+            mismatch=mismatch(record.mismatch),
+            evidence=[evidence(item) for item in record.evidence],
+            fixes=[fix(item) for item in record.fixes],
+            not_fixes=[fix(item) for item in record.not_fixes],
+            headline=redactor.words(record.headline),
+            explanation=redactor.words(record.explanation),
+            missing=[redactor.words(sentence) for sentence in record.missing],
+        )
+
+    return replace(
+        report,
+        sources=[source(record) for record in report.sources],
+        runs=[run(record) for record in report.runs],
+        turns=[turn(record) for record in report.turns],
+    )
