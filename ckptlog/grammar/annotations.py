@@ -3,7 +3,8 @@
     //@ kind NAME TREATMENT FAMILY...
     //@ head LITERAL                      (to the end of the line, in double quotes if it ends in a space;
                                            one or more, none for a row of numbers)
-    //@ wording NAME LEVEL MIN..MAX ...   (a range a level; an open end: `9830..`)
+    //@ wording NAME LEVEL MIN..MAX ...   (a range a level; an open end: `9830..`; `fork` before the first
+                                           level: not llama.cpp's build numbers)
     //@ example TEXT                      (to the end of the line; one or more a wording)
 
 They are read without Lark: which literals are known, and which builds print what at which level, must be
@@ -42,6 +43,7 @@ class GrammarError(CkptlogError):
 class _DraftWording:
     name: str
     levels: tuple[LevelRange, ...]
+    fork: bool
     line: int
     examples: list[str] = field(default_factory=list)
 
@@ -104,6 +106,8 @@ def _head(path: Path, number: int, rest: str) -> str:
 
 def _wording(path: Path, number: int, rest: str) -> _DraftWording:
     name, *words = rest.split() or [""]
+    fork = words[:1] == ["fork"]
+    words = words[fork:]
     levels = []
     for level, span in zip(words[::2], words[1::2], strict=False):
         match = _RANGE.fullmatch(span)
@@ -112,7 +116,7 @@ def _wording(path: Path, number: int, rest: str) -> _DraftWording:
         levels.append(LevelRange(cast(Level, level), int(match[1]), int(match[2]) if match[2] else None))
     if not levels or len(words) % 2:
         raise _error(path, number, f"wording {name!r} needs pairs of a level and its builds: W 6751..8155")
-    return _DraftWording(name, tuple(levels), number)
+    return _DraftWording(name, tuple(levels), fork, number)
 
 
 def _finished(path: Path, draft: _DraftKind) -> Kind:
@@ -129,7 +133,7 @@ def _finished(path: Path, draft: _DraftKind) -> Kind:
         treatment=draft.treatment,
         families=draft.families,
         heads=tuple(draft.heads),
-        wordings=tuple(Wording(w.name, w.levels, tuple(w.examples)) for w in draft.wordings),
+        wordings=tuple(Wording(w.name, w.levels, tuple(w.examples), w.fork) for w in draft.wordings),
         file=path.stem,
     )
 

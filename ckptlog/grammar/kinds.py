@@ -44,6 +44,8 @@ class Wording:
     name: str
     levels: tuple[LevelRange, ...]
     examples: tuple[str, ...]
+    fork: bool = False
+    """Printed by a fork, or in the tagged form: its builds are not llama.cpp's, so it brackets none."""
 
     @property
     def build_min(self) -> int:

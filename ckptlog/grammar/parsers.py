@@ -88,7 +88,8 @@ class FileParser:
             return _TERMINAL_WORDS[terminal]
         if terminal == "WS":
             return ""
-        return f"'{self._lark.get_terminal(terminal).pattern.value}'"
+        pattern = self._lark.get_terminal(terminal).pattern
+        return f"'{pattern.value}'" if pattern.type == "str" else "text"
 
 
 def _cache_file(path: Path) -> Path | None:
