@@ -151,6 +151,7 @@ def _user_starts(world: World, turn: Turn, old: Content) -> tuple[tuple[int, ...
     inherited = set(old.starts)
     new: list[int] = []
     foreign: list[int] = []
+    either: list[int] = []
     starts = turn.batch_starts
     ends = [*starts[1:], turn.n_prompt if turn.n_ended is None else turn.n_ended]
     explained = _explained(world, turn)
@@ -164,10 +165,17 @@ def _user_starts(world: World, turn: Turn, old: Content) -> tuple[tuple[int, ...
                 foreign.append(n0)
         elif n0 in made and not near_end:
             new.append(n0)
-        elif is_cut and turn.shared and (near_end or n0 not in made):
+        elif is_cut and turn.shared and near_end and n0 in made:
+            either.append(n0)
+        elif is_cut and turn.shared and n0 not in made:
             foreign.append(n0)
         elif is_cut:
             new.append(n0)
+    if either:
+        # near the end a cut makes a checkpoint whoever caused it; a chat's last message always cuts
+        if not new:
+            new.append(either.pop(0))
+        foreign = sorted(foreign + either)
     if not new and inherited and _was_raw(turn, old):
         return (), tuple(foreign)
     return tuple(sorted(inherited.union(new))), tuple(foreign)
@@ -205,30 +213,39 @@ def _hidden(
     if turn.chat is False or not turn.completion:
         return ()
     rules = world.rules
-    spans = list(old.hidden)
-    if turn.batch_starts is None or not world.makes or rules.user_cuts in ("none", "last"):
-        begin = turn.batch_starts[0] if turn.batch_starts else turn.n_cached or 0
-        last = starts[-1] if starts and rules.user_cuts == "last" and turn.batch_starts else turn.n_prompt
-        if begin + 1 < last:
-            spans.append((begin + 1, last))
-        return _joined(spans)
-    if rules.user_cuts == "every" or not starts:
-        return _joined(spans)
-    # "useful": between two batch starts a user start within min_step of the newest checkpoint is not
-    # cut, unless it is the last one
-    ends = [*played.batch_starts[1:], turn.n_prompt]
-    for n0, n_end, newest in zip(played.batch_starts, ends, played.newest, strict=True):
-        if newest is None or n0 >= starts[-1]:
-            continue
-        low, high = n0 + 1, min(n_end, newest + world.settings.min_step + 1, starts[-1])
-        if low < high:
-            spans.append((low, high))
+    begin = played.start.n_past if turn.batch_starts is None else turn.batch_starts[0]
+    n_common = played.n_common
+    if turn.batch_starts is None or not world.makes or rules.user_cuts == "none":
+        # nothing evaluated in this turn shows any: what was unknown stays so, the rest is new
+        return _joined([*old.hidden, (max(begin + 1, n_common), turn.n_prompt)])
+    # what is evaluated again shows its user starts again, under another list
+    spans = [(low, min(high, begin + 1)) for low, high in old.hidden if low <= begin]
+    for low, high in _unseen(world, turn, starts, played):
+        spans += [(max(low, a), min(high, b)) for a, b in (*old.hidden, (n_common, turn.n_prompt))]
     return _joined(spans)
 
 
-def _joined(spans: list[Span]) -> tuple[Span, ...]:
+def _unseen(world: World, turn: Turn, starts: Sequence[int], played: Played) -> list[Span]:
+    """Stretches evaluated in this turn in which the build's rules would not cut at a user start."""
+    cuts = world.rules.user_cuts
+    if not starts or cuts == "every":
+        return []
+    if cuts == "last":
+        return [(played.batch_starts[0] + 1, starts[-1])] if played.batch_starts else []
+    # "useful": within min_step of the newest checkpoint, unless it is the last message
+    found: list[Span] = []
+    ends = [*played.batch_starts[1:], turn.n_prompt]
+    for n0, n_end, newest in zip(played.batch_starts, ends, played.newest, strict=True):
+        if newest is not None and n0 < starts[-1]:
+            found.append((n0 + 1, min(n_end, newest + world.settings.min_step + 1, starts[-1])))
+    return found
+
+
+def _joined(spans: Sequence[Span]) -> tuple[Span, ...]:
     found: list[Span] = []
     for low, high in sorted(spans):
+        if low >= high:
+            continue
         if found and low <= found[-1][1]:
             found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:

@@ -174,8 +174,7 @@ class _Predictor:
             doubt.shaky.update({id(c): c for c in made if c.n_tokens <= predicted.high})
             doubt.maybe.append((predicted.low, predicted.high + 1))
             doubt.memory = self.is_swa
-        hidden = self._hidden_cuts(learned, predicted)
-        doubt.maybe += hidden
+        doubt.maybe += self._hidden_cuts(learned, played, doubt)
         if doubt.maybe:
             self._crowding(doubt, slot, made, learned)
         doubt.shaky = {key: c for key, c in doubt.shaky.items() if key in {id(c) for c in slot.checkpoints}}
@@ -186,19 +185,29 @@ class _Predictor:
         else:
             self.doubts.pop(number, None)
 
-    def _hidden_cuts(self, learned: Learned, predicted: Predicted) -> list[Span]:
+    def _hidden_cuts(self, learned: Learned, played: Played, doubt: Doubt) -> list[Span]:
         """Stretches evaluated in this turn in which an unseen user start would have made a checkpoint."""
-        if not learned.hidden or not self.world.makes or self.rules.user_cuts == "none":
+        rules = self.rules
+        if not learned.hidden or not self.world.makes or rules.user_cuts == "none":
             return []
-        starts = learned.user_starts
-        low_end = predicted.low
-        if self.rules.user_cuts == "last" and starts:
-            low_end = max(low_end, starts[-1])
-        spans = []
-        for low, high in learned.hidden:
-            low = max(low, low_end + 1)
-            if low < high:
-                spans.append((low, high))
+        last = learned.user_starts[-1] if rules.user_cuts == "last" and learned.user_starts else 0
+        spans: list[Span] = []
+        starts = played.batch_starts
+        ends = [*starts[1:], learned.turn.n_prompt]
+        for n0, n_end, newest in zip(starts, ends, played.newest_after, strict=True):
+            if n_end <= last:
+                continue
+            # beyond the distance test of the newest checkpoint that is sure to be there
+            far = -1
+            if newest is not None and id(newest) not in doubt.shaky:
+                far = newest.n_tokens + self.settings.min_step
+            for low, high in learned.hidden:
+                # an unseen last message obeys no distance
+                is_free = not learned.user_starts or high > learned.user_starts[-1]
+                low = max(low, n0 + 1, last + 1, 0 if is_free else far + 1)
+                high = min(high, n_end)
+                if low < high:
+                    spans.append((low, high))
         return spans
 
     def _crowding(self, doubt: Doubt, slot: Slot, made: list[Checkpoint], learned: Learned) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ckptlog.replay.inputs import Answer, Clear, Load, Op, Run, Save, Turn
 from ckptlog.server import policy
 from ckptlog.server.memory import PlainMemory, RecurrentMemory, SlotMemory
-from ckptlog.server.policy import Added, Settings, Slot, Start, Stored
+from ckptlog.server.policy import Added, Checkpoint, Settings, Slot, Start, Stored
 from ckptlog.server.rules import Rules
 from ckptlog.server.swa import SwaCells, SwaMemory, swa_cells
 
@@ -18,10 +18,14 @@ class Played:
     """One turn as the model played it."""
 
     start: Start
+    #: common prefix it was played with
+    n_common: int = 0
     #: where its batches began
     batch_starts: list[int] = field(default_factory=list)
     #: for each, the newest checkpoint's n_tokens before the batch made its own (None: empty list)
     newest: list[int | None] = field(default_factory=list)
+    #: and the newest checkpoint after it did (None: still an empty list)
+    newest_after: list[Checkpoint | None] = field(default_factory=list)
     added: list[Added] = field(default_factory=list)
 
     @property
@@ -171,6 +175,7 @@ class World:
             and policy.makes_checkpoint(self.rules, self.settings, slot, n_end, turn.n_prompt, user_starts)
         ):
             played.added.append(policy.add_checkpoint(self.rules, self.settings, slot, turn.task))
+        played.newest_after.append(slot.checkpoints[-1] if slot.checkpoints else None)
         slot.memory.append(n_end - n0, self.settings.n_ubatch)
         slot.n_tokens = n_end
 
