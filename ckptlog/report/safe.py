@@ -72,11 +72,21 @@ def shorten(text: str, width: int, around: int | None = None) -> str:
 
 
 def quote(text: str, width: int, around: int | None = None) -> str:
-    """A quoted log line: shortened first (a line may be megabytes), then made safe.
+    """A quoted log line in at most ``width`` characters: made safe, then cut around what matters.
 
-    The result can be a little longer than ``width`` where escapes were written out.
+    Only the neighbourhood is looked at, since a line may be megabytes; ``around`` is an index
+    into ``text`` as it is.
     """
-    return safe_text(shorten(text, width, around))
+    middle = around or 0
+    start, end = max(0, middle - width), middle + width + 1
+    before = safe_text(text[start:middle])
+    shown = before + safe_text(text[middle:end])
+    cut = shorten(shown, width, None if around is None else len(before))
+    if start and not cut.startswith("..."):
+        cut = "..." + cut[min(3, len(before)) :]
+    if end < len(text) and not cut.endswith("..."):
+        cut = cut[: max(0, width - 3)] + "..."
+    return cut
 
 
 def _escape_utf8(match: re.Match[bytes]) -> bytes:

@@ -21,6 +21,7 @@ from ckptlog.report.words import duration, label, listed, percent, plural, run_w
 _FINDINGS_IN_FULL = 6
 _RUNS_SHOWN = 4
 _SENTENCES_SHOWN = 6
+_HEADLINE_LINES = 5
 
 
 def render_text(report: Report, width: int = 80, selection: Selection | None = None) -> list[Text]:
@@ -109,7 +110,7 @@ def _verdict(page: Page, what: Digest) -> None:
     )
     sentence = worst.worst.turn.headline or worst.worst.turn.explanation
     if sentence:
-        page.para(safe_text(sentence), first="  ")
+        page.para(safe_text(sentence), first="  ", limit=_HEADLINE_LINES)
     if worst.fixes:
         fix = worst.fixes[0]
         flags = safe_text(" ".join(fix.flags))
@@ -196,7 +197,7 @@ def _untold(page: Page, what: Digest) -> None:
         page.line(Text("What this log can't tell", "bold"))
         for sentence, count in sentences[:_SENTENCES_SHOWN]:
             suffix = f" ({plural(count, 'turn')})" if len(what.turns) > 1 else ""
-            page.para(safe_text(sentence) + suffix, first="- ")
+            page.para(safe_text(sentence) + suffix, first="- ", limit=_HEADLINE_LINES)
         if len(sentences) > _SENTENCES_SHOWN:
             page.para(f"- and {len(sentences) - _SENTENCES_SHOWN} more things")
         page.blank()

@@ -16,6 +16,7 @@ from ckptlog.report.words import how_sure, listed, plural, request_words, senten
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
 _QUOTE_LINES = 2
+_SENTENCE_LINES = 8
 _MISMATCH_WIDTH = 60
 
 #: the head of a slot's or server's line: who says it; the line number already tells where it is
@@ -106,9 +107,9 @@ def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None
     if number > 1:
         page.para(f"{finding.title}. {sentence_case(finding.cost())}.", first="   ")
         if turn.headline:
-            page.para(safe_text(turn.headline), first="   ")
+            page.para(safe_text(turn.headline), first="   ", limit=_SENTENCE_LINES)
     if turn.explanation:
-        page.para(safe_text(turn.explanation), first="   ")
+        page.para(safe_text(turn.explanation), first="   ", limit=_SENTENCE_LINES)
     figures = numbers(turn)
     if figures:
         page.para(f"Turn {worst.number}: {figures}." if several else figures + ".", first="   ")

@@ -42,7 +42,9 @@ def a_run(run: int = 0, source: int = 0, **changes: Any) -> RunRecord:
     return RunRecord(run=run, source=source, **{**fields, **changes})
 
 
-def a_turn(line: int = 172, n_prompt: int | None = 9012, n_cached: int | None = 8640, **changes: Any) -> TurnRecord:
+def a_turn(
+    line: int = 172, n_prompt: int | None = 9012, n_cached: int | None = 8640, **changes: Any
+) -> TurnRecord:
     """A healthy turn that reused all it could, unless told otherwise."""
     n_processed = None if n_prompt is None or n_cached is None else n_prompt - n_cached
     fields: dict[str, Any] = {
@@ -329,7 +331,9 @@ def many(n: int = 10_000) -> Report:
         elif number % 2 == 0:
             turns.append(a_turn(line, 9000 + number % 500, 8000, slot=number % 4))
         else:
-            turns.append(a_turn(line, 9000, 8000, outcome="restored", n_common=8040, n_lost=40, slot=number % 4))
+            turns.append(
+                a_turn(line, 9000, 8000, outcome="restored", n_common=8040, n_lost=40, slot=number % 4)
+            )
     return a_report(turns, [a_run(n_slots=4)], [a_source(lines=400_000, drifted_lines=3)])
 
 
@@ -348,6 +352,46 @@ def everything() -> Report:
     ]
     runs = [
         a_run(),
-        a_run(1, 1, memory="swa", n_swa=512, arch="gemma3", port=42027, n_slots=4, build="b11549", build_min=11549),
+        a_run(
+            1,
+            1,
+            memory="swa",
+            n_swa=512,
+            arch="gemma3",
+            port=42027,
+            n_slots=4,
+            build="b11549",
+            build_min=11549,
+        ),
     ]
     return a_report(turns, runs, [a_source(), a_source("logs/child.log", lines=120, unknown_slot_lines=2)])
+
+
+#: what a hostile client can get into a log: escapes, markup, bidi, wide and broken text
+HOSTILE = (
+    "\x1b[2J\x1b]0;owned\x07 [bold red]boo[/] <script>alert(1)</script> `code` | pipe | *x* _y_ "
+    "\u202eevil\u202c \x9b31m \r\n# heading ![img](http://a.example/x) @someone 日本語 🦙 \ufffd \x00 ```"
+)
+
+
+def nasty() -> Report:
+    """:func:`everything` with hostile text wherever a log's text can come through."""
+    report = everything()
+    report.sources[0].path = f"/tmp/{HOSTILE}/server.log"
+    report.runs[0].model = f"/models/{HOSTILE}.gguf"
+    report.runs[0].arch = "qwen\x1b[31m35"
+    for turn in report.turns:
+        if turn.failed:
+            turn.headline = f"It happened because of {HOSTILE}"
+            turn.explanation = f"The slot held {HOSTILE}"
+            turn.missing = [f"what {HOSTILE} was"]
+            turn.mismatch = MismatchRecord(pos=17, old=HOSTILE, new=HOSTILE[::-1])
+            turn.fixes = [Fix("hostile", HOSTILE, ["--chat-template", HOSTILE])]
+            turn.evidence = [
+                Evidence(
+                    0, turn.lines[0], f"0.01.000.000 W slot operator(): id  0 | task 1 | {HOSTILE}", HOSTILE
+                ),
+                Evidence(0, turn.lines[0] + 1, "old: ... " + "A" * 5000 + " | " + HOSTILE, ""),
+                Evidence(9, 1, "B" * 2_000_000, "a source that is not there"),
+            ]
+    return report

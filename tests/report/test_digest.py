@@ -1,0 +1,119 @@
+"""What a report comes to: groups, their order, their cost."""
+
+from __future__ import annotations
+
+from ckptlog.records import Fix
+from ckptlog.report.digest import digest
+
+from .build import (
+    a_limit_stop,
+    a_rejection,
+    a_report,
+    a_shift,
+    a_turn,
+    an_evicted_turn,
+    everything,
+    evicted,
+    healthy,
+)
+
+
+def test_turns_alike_are_one_finding() -> None:
+    found = digest(evicted()).findings
+    assert [[item.number for item in finding.turns] for finding in found] == [[40, 47, 52]]
+    assert found[0].name == "checkpoint-evicted"
+    assert found[0].n_lost == 3 * 8623
+
+
+def test_another_cause_or_fix_is_another_finding() -> None:
+    turns = [
+        an_evicted_turn(1, 100),
+        an_evicted_turn(2, 200, cause="slot-taken"),
+        an_evicted_turn(3, 300, fixes=[Fix("keep-session", "keep it open")]),
+        an_evicted_turn(4, 400),
+    ]
+    numbers = sorted([item.number for item in finding.turns] for finding in digest(a_report(turns)).findings)
+    assert numbers == [[1, 4], [2], [3]]
+
+
+def test_what_harms_an_answer_comes_before_what_costs_time() -> None:
+    turns = [an_evicted_turn(1, 100), a_limit_stop(), a_shift(), a_turn(outcome="error"), a_rejection()]
+    order = [finding.outcome for finding in digest(a_report(turns)).findings]
+    assert order == ["arrival-rejection", "context-shift", "limit-stop", "checkpoint-reprefill", "error"]
+
+
+def test_within_an_outcome_the_dearest_comes_first() -> None:
+    cheap = [an_evicted_turn(n, 100 * n, cause="cache-off", lost_ms=10.0, n_lost=200) for n in range(1, 9)]
+    dear = an_evicted_turn(9, 900, lost_ms=5000.0)
+    assert [finding.name for finding in digest(a_report([*cheap, dear])).findings] == [
+        "checkpoint-evicted",
+        "cache-off",
+    ]
+
+
+def test_a_finding_is_told_of_its_dearest_turn() -> None:
+    turns = [
+        an_evicted_turn(1, 100, lost_ms=10.0),
+        an_evicted_turn(2, 200, lost_ms=90.0),
+        an_evicted_turn(3, 300, lost_ms=90.0),
+    ]
+    assert digest(a_report(turns)).findings[0].worst.number == 2
+
+
+def test_the_fix_serves_every_turn_of_the_finding() -> None:
+    def needs(count: str) -> list[Fix]:
+        return [Fix("more-checkpoints", f"keeps {count}", ["--ctx-checkpoints", count])]
+
+    turns = [
+        an_evicted_turn(1, 100, lost_ms=99.0, fixes=needs("4")),
+        an_evicted_turn(2, 200, lost_ms=1.0, fixes=needs("12")),
+    ]
+    assert digest(a_report(turns)).findings[0].fixes == needs("12")
+
+
+def test_a_smaller_step_is_not_taken_for_a_larger_one() -> None:
+    def needs(step: str) -> list[Fix]:
+        return [Fix("closer", f"every {step}", ["--checkpoint-min-step", step])]
+
+    turns = [
+        an_evicted_turn(1, 100, lost_ms=99.0, fixes=needs("256")),
+        an_evicted_turn(2, 200, lost_ms=1.0, fixes=needs("512")),
+    ]
+    assert digest(a_report(turns)).findings[0].fixes == needs("256")
+
+
+def test_a_taken_slot_costs_what_the_server_held_elsewhere() -> None:
+    turn = a_turn(
+        n_prompt=9000,
+        n_cached=0,
+        outcome="checkpoint-reprefill",
+        severity="costly",
+        cause="slot-taken",
+        n_common=12,
+        n_lost=12,
+        n_known=8000,
+        lost_ms=12.0,
+        prompt_ms=9000.0,
+    )
+    finding = digest(a_report([turn])).findings[0]
+    assert (finding.n_lost, finding.lost_ms) == (8000, 8000.0)
+
+
+def test_an_unknown_loss_is_not_called_nothing() -> None:
+    known = an_evicted_turn(1, 100)
+    unknown = an_evicted_turn(2, 200, n_lost=None, lost_ms=None)
+    assert digest(a_report([unknown])).findings[0].cost() == "loss not in the log"
+    assert digest(a_report([known, unknown])).findings[0].cost().startswith("at least 8,623 tokens")
+
+
+def test_fine_failed_and_the_rest_add_up() -> None:
+    what = digest(everything())
+    assert (what.fine, what.failed, what.counts) == (2, 4, {"cancelled": 1, "unknown": 1, "error": 1})
+    assert what.fine + what.failed + sum(what.counts.values()) == len(what.turns)
+
+
+def test_a_harmless_reprefill_is_no_finding() -> None:
+    what = digest(healthy())
+    assert what.findings == []
+    assert [item.number for item in what.harmless] == [13]
+    assert what.fine == 13

@@ -1,0 +1,155 @@
+"""The text report, whole: golden files, and what holds for every report."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from ckptlog.records import CheckpointSettings, Report
+from ckptlog.report.digest import Selection
+from ckptlog.report.text import render_text
+
+from . import build
+from .build import HOSTILE, a_report, a_run, a_source, a_turn, an_evicted_turn
+
+CASES: dict[str, Callable[[], Report]] = {
+    "evicted": build.evicted,
+    "healthy": build.healthy,
+    "low_level": build.low_level,
+    "many": build.many,
+    "everything": build.everything,
+    "nasty": build.nasty,
+}
+
+
+def plain(report: Report, width: int = 80, selection: Selection | None = None) -> str:
+    return "".join(f"{line.plain}\n" for line in render_text(report, width, selection))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden(case: str, golden: Callable[[str, bytes], None]) -> None:
+    golden(f"{case}.txt", plain(CASES[case]()).encode())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("case", CASES)
+def test_every_line_fits(case: str, width: int) -> None:
+    for line in plain(CASES[case](), width).splitlines():
+        assert cell_len(line) <= width, line
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_log_text_reaches_the_terminal_as_more_than_text(case: str) -> None:
+    """With colours on, only Rich's own SGR codes are there: nothing of the log's."""
+    screen = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
+    with screen.capture() as capture:
+        for line in render_text(CASES[case]()):
+            screen.print(line, no_wrap=True, overflow="ignore", crop=False, markup=False)
+    shown = capture.get()
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", bare)
+    assert bare == plain(CASES[case]()), "colour changes more than colour"
+
+
+def test_markup_in_a_log_is_shown_not_used() -> None:
+    text = plain(build.nasty(), 100)
+    assert r"\e[2J" in text
+    assert "[bold" in text
+    assert "<script>" in text
+
+
+def test_the_first_screen_says_what_it_cost_and_what_to_do() -> None:
+    first = plain(build.evicted()).split("\n\n")[1]
+    assert "PROMPTS WERE PROCESSED AGAIN FROM THE START" in first
+    assert "3 of 52 turns, 37.3 s" in first
+    assert "Do:  --ctx-checkpoints 4" in first
+
+
+def test_ten_thousand_turns_are_short() -> None:
+    assert len(plain(build.many()).splitlines()) < 110
+
+
+def test_many_slots_are_short() -> None:
+    turns = [a_turn(100 + n, slot=n % 300) for n in range(3000)]
+    turns[2999] = an_evicted_turn(3000, 3099, slot=299)
+    text = plain(a_report(turns, [a_run(n_slots=300)]))
+    assert len(text.splitlines()) < 110
+    assert "\nslot 299\n" in text, "the slot that failed is shown"
+    assert "292 more slots" in text
+
+
+def test_many_runs_and_logs_are_short() -> None:
+    sources = [a_source(f"log{n}.log") for n in range(200)]
+    runs = [a_run(n, n) for n in range(200)]
+    turns = [a_turn(100, source=n, run=n) for n in range(200)]
+    assert len(plain(a_report(turns, runs, sources)).splitlines()) < 80
+
+
+def test_at_a_low_level_that_is_said_first() -> None:
+    text = plain(build.low_level())
+    assert text.index("MOST OF THE EVIDENCE IS MISSING") < text.index("PROMPT WAS PROCESSED")
+    assert "llama-server ... -lv 4 2> server.log" in text
+    assert "for 11 of 11 turns" in text
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"verbosity": 4},
+        {"verbosity": None},
+        {"verbosity": 3, "build_min": 8000, "build_max": 9113},
+        {"verbosity": 3, "checkpoints": CheckpointSettings(enabled=False)},
+    ],
+)
+def test_nothing_is_called_hidden_that_is_not(run: dict[str, object]) -> None:
+    report = a_report([a_turn(checkpoints=None)], [a_run(**run)])
+    assert "EVIDENCE IS MISSING" not in plain(report)
+
+
+def test_a_router_needs_both_streams() -> None:
+    report = build.low_level()
+    report.runs[0].port = 42027
+    assert "> server.log 2>&1" in plain(report)
+
+
+def test_nothing_wrong_is_not_said_of_what_is_unknown() -> None:
+    turns = [a_turn(), a_turn(300, outcome="unknown", n_cached=None)]
+    text = plain(a_report(turns))
+    assert "of 1 turn the log does not tell" in text
+    assert "Nothing went wrong" not in text
+
+
+def test_a_harmless_line_is_called_so() -> None:
+    text = plain(build.healthy())
+    assert "Nothing went wrong in 13 turns." in text
+    assert "Turn 13: re-prefill, but harmless" in text
+
+
+def test_lines_not_understood_are_told() -> None:
+    assert "3 of the server's own not understood" in plain(build.many())
+
+
+def test_selected_turns_keep_their_numbers() -> None:
+    report = build.evicted()
+    report.turns = [report.turns[39], report.turns[51]]
+    text = plain(report, selection=Selection([40, 52], 52))
+    assert "2 of 52 turns selected" in text
+    assert "turns 40 and 52" in text
+
+
+def test_no_turn_selected() -> None:
+    assert "No turn to show." in plain(a_report([]), selection=Selection([], 52))
+
+
+def test_a_huge_mismatch_is_shown_around_its_bar() -> None:
+    assert r"AAA | \e[2J" in " ".join(plain(build.nasty()).split())
+
+
+def test_hostile_text_is_really_in_the_nasty_report() -> None:
+    assert HOSTILE in build.nasty().turns[1].headline
