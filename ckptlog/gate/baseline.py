@@ -15,8 +15,8 @@ from ckptlog.gate.evaluate import MAX_TURNS, finding, warned
 from ckptlog.gate.policy import Policy
 from ckptlog.gate.tolerance import DEFAULT, Tolerance, parse_tolerance
 from ckptlog.gate.verdict import CheckStatus, CheckVerdict
-from ckptlog.gate.wording import number
 from ckptlog.records import Report
+from ckptlog.report.brief import number
 from ckptlog.report.compare import METRICS, Comparison, compare
 from ckptlog.report.snapshot import BAD_OUTCOMES, Snapshot, snapshot
 from ckptlog.report.words import plural

@@ -10,11 +10,12 @@ import polars as pl
 
 from ckptlog.gate.policy import Check, Policy, group_columns
 from ckptlog.gate.verdict import CheckStatus, CheckVerdict, LogVerdict, Pointer, TurnFinding
-from ckptlog.gate.wording import MIRRORED, do, found_and_wanted, says, unknown_words
+from ckptlog.gate.wording import MIRRORED, found_and_wanted, unknown_words
 from ckptlog.query import compile_check, compile_filter
 from ckptlog.query.compile import CheckResult, CompiledCheck
 from ckptlog.query.nodes import Aggregate, Compare, walk
 from ckptlog.records import FAILURES, Outcome, Report, TurnRecord
+from ckptlog.report.brief import do, says
 from ckptlog.report.capture import capture_command
 from ckptlog.report.words import percent, plural
 
