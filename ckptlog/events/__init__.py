@@ -1,1 +1,6 @@
+"""Typed events out of chunks of lines: shapes are parsed once, their lines in columns."""
 
+from ckptlog.events.event import Event
+from ckptlog.events.extract import Drift, Extractor
+
+__all__ = ["Drift", "Event", "Extractor"]

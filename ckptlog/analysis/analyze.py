@@ -1,0 +1,40 @@
+"""``analyze``: read whole logs and judge every turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from ckptlog.analysis.analysis import Analysis
+from ckptlog.analysis.analyzer import Analyzer
+from ckptlog.intake.reader import CHUNK_BYTES, read_chunks
+from ckptlog.intake.sources import expand
+
+Path = str | os.PathLike[str]
+
+
+def analyze(
+    paths: Path | Sequence[Path],
+    *,
+    chunk_bytes: int = CHUNK_BYTES,
+    max_bytes: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Analysis:
+    """Read logs and judge every turn in them.
+
+    ``paths``: a file, a directory, a glob, ``-`` for standard input, or several of these.
+    ``max_bytes`` limits what a source may hold (after decompression); ``progress`` is called with the
+    bytes read of the current source. Raises ``ckptlog.errors.InputError`` if a log can't be read.
+    """
+    names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    sources = expand([os.fspath(name) for name in names])
+    analyzer = Analyzer()
+    for source in sources:
+        analyzer.begin(source)
+        for chunk in read_chunks(source, chunk_bytes=chunk_bytes, max_bytes=max_bytes):
+            analyzer.feed(chunk)
+            if progress is not None:
+                progress(source.facts.raw_bytes)
+    analyzer.finish()
+    warnings = [warning for source in sources for warning in source.facts.warnings]
+    return Analysis(analyzer, warnings)

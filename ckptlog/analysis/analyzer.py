@@ -1,0 +1,114 @@
+"""The engine: chunks of lines in, judged turns out. Batch and follow mode use the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ckptlog.analysis.to_records import turn_record
+from ckptlog.events import Drift, Extractor
+from ckptlog.intake.reader import Chunk
+from ckptlog.intake.sources import Source
+from ckptlog.records import SourceRecord, TurnRecord
+from ckptlog.timeline.kinds import EVIDENCE_KINDS, NEEDED_KINDS
+from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.tracker import Tracker
+from ckptlog.verdict.judge import judge
+
+
+class Analyzer:
+    """Feed the chunks of one source after another; read ``turns`` and ``runs`` at any time.
+
+    ``on_turn`` is called with each turn's record as soon as it is complete. ``keep_timeline`` keeps
+    the timeline's own objects too (a replay needs them); without it memory is bounded by the records.
+    """
+
+    def __init__(
+        self, on_turn: Callable[[TurnRecord], None] | None = None, *, keep_timeline: bool = True
+    ) -> None:
+        self.on_turn = on_turn
+        self.keep_timeline = keep_timeline
+        self.turns: list[TurnRecord] = []
+        self.sources: list[Source] = []
+        self.drift: list[tuple[int, Drift]] = []
+        self._extractors: list[Extractor] = []
+        self._trackers: list[Tracker] = []
+
+    def begin(self, source: Source) -> None:
+        """The next source; its lines are numbered from 1."""
+        if self._trackers:
+            self._end()
+        self.sources.append(source)
+        self._extractors.append(Extractor(NEEDED_KINDS, EVIDENCE_KINDS))
+        before = self._trackers[-1] if self._trackers else None
+        self._trackers.append(Tracker(len(self.sources) - 1, self._turn_done, before=before))
+
+    def feed(self, chunk: Chunk) -> None:
+        events = self._extractors[-1].feed(chunk)
+        if events:
+            self._trackers[-1].feed(events)
+
+    def finish(self) -> None:
+        """No more lines: what is open is cut."""
+        if self._trackers:
+            self._end()
+            self._trackers[-1].finish()
+
+    def _end(self) -> None:
+        """The current source is at its end; a following one may go on with its runs."""
+        extractor, tracker = self._extractors[-1], self._trackers[-1]
+        tracker.feed(extractor.finish())
+        index = len(self.sources) - 1
+        self.drift.extend((index, drift) for drift in extractor.drift.values())
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for tracker in self._trackers for run in tracker.runs]
+
+    def source_records(self) -> list[SourceRecord]:
+        return [
+            _source_record(source, extractor)
+            for source, extractor in zip(self.sources, self._extractors, strict=True)
+        ]
+
+    def _turn_done(self, run: Run, turn: Turn) -> None:
+        record = turn_record(run, turn, judge(run, turn))
+        self.turns.append(record)
+        if self.keep_timeline:
+            run.turns.append(turn)
+        if self.on_turn is not None:
+            self.on_turn(record)
+
+
+def _source_record(source: Source, extractor: Extractor) -> SourceRecord:
+    facts = source.facts
+    wrapper = _main(extractor.wrappers)
+    return SourceRecord(
+        path=source.path,
+        lines=facts.lines,
+        bytes=facts.bytes,
+        encoding=facts.encoding,
+        compression=facts.compression,
+        wrapper=wrapper or None,
+        format=_format(extractor),
+        drifted_lines=extractor.drifted_lines,
+        unknown_slot_lines=extractor.unknown_slot_lines,
+    )
+
+
+def _main(counts: dict[str, int]) -> str | None:
+    """The commonest non-empty word, if it stands on a good part of the lines."""
+    total = sum(counts.values())
+    named = {word: n for word, n in counts.items() if word}
+    if not named:
+        return None
+    word = max(named, key=lambda w: named[w])
+    return word if named[word] * 10 >= total or total < 20 else None
+
+
+def _format(extractor: Extractor):  # type: ignore[no-untyped-def]
+    counts = {word: n for word, n in extractor.formats.items() if word}
+    total = sum(counts.values())
+    if not total:
+        return None
+    word = max(counts, key=lambda w: counts[w])
+    return word if counts[word] >= 0.9 * total else "mixed"

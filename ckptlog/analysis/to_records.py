@@ -1,0 +1,182 @@
+"""From the timeline's objects and a verdict to the public records."""
+
+from __future__ import annotations
+
+from ckptlog.records import (
+    CheckpointRecord,
+    CheckpointSettings,
+    MismatchRecord,
+    RunRecord,
+    ShiftRecord,
+    Summary,
+    TurnCheckpoints,
+    TurnRecord,
+)
+from ckptlog.timeline.model import Checkpoint, Run, Turn
+from ckptlog.verdict.judge import Verdict
+
+FIGURES = ("n_prompt", "n_common", "n_common_slot", "n_known", "n_cached", "n_processed", "n_generated")
+
+
+def _positions(checkpoints: list[Checkpoint]) -> list[int]:
+    return sorted(c.n_tokens for c in checkpoints)
+
+
+def _seconds(t: int | None) -> float | None:
+    return None if t is None else t / 1e6
+
+
+def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
+    """One turn as the report shows it."""
+    basis = {name: turn.basis[name] for name in FIGURES if name in turn.basis and getattr(turn, name) is not None}
+    if verdict.n_lost is not None:
+        basis["n_lost"] = _weaker(turn, "n_common", "n_cached")
+    return TurnRecord(
+        source=turn.source,
+        run=turn.run,
+        slot=turn.slot,
+        task=turn.task,
+        child_of=turn.child_of,
+        lines=(turn.first_line, max(turn.first_line, turn.last_line)),
+        t_start=_seconds(turn.t_start),
+        t_end=_seconds(turn.t_end),
+        ended=turn.ended,
+        outcome=verdict.outcome,
+        severity=verdict.severity,
+        failed=verdict.failed,
+        also=verdict.also,
+        variant=verdict.variant,
+        trigger=verdict.trigger,
+        cause=verdict.cause,
+        confidence=verdict.confidence,
+        n_prompt=turn.n_prompt,
+        n_common=turn.n_common,
+        n_common_slot=turn.n_common_slot,
+        n_common_range=turn.n_common_range if turn.n_common is None else None,
+        n_known=turn.n_known,
+        n_cached=turn.n_cached,
+        n_processed=turn.n_processed,
+        n_generated=turn.n_generated,
+        n_lost=verdict.n_lost,
+        truncated=turn.truncated,
+        prompt_ms=turn.prompt_ms,
+        generation_ms=turn.generation_ms,
+        lost_ms=verdict.lost_ms,
+        basis=basis,
+        mismatch=_mismatch(turn),
+        checkpoints=_turn_checkpoints(turn),
+        shifts=[ShiftRecord(s.line, s.n_keep, s.n_left, s.n_discard, s.hole, s.variant) for s in turn.shifts],
+        evidence=verdict.evidence,
+        fixes=verdict.fixes,
+        headline=verdict.headline,
+        explanation=verdict.explanation,
+        not_fixes=verdict.not_fixes,
+        missing=verdict.missing,
+    )
+
+
+def _weaker(turn: Turn, *names: str) -> str:  # type: ignore[return]
+    order = ("observed", "derived", "inferred")
+    return order[max(order.index(turn.basis.get(name, "derived")) for name in names)]
+
+
+def _mismatch(turn: Turn) -> MismatchRecord | None:
+    """Null where nothing parts: no dump and no position, or a prompt that only adds to the slot's content."""
+    if turn.mismatch_seen:
+        if turn.mismatch_old is None and turn.mismatch_new is None and turn.n_common == turn.n_held:
+            return None
+        return MismatchRecord(turn.n_common, turn.mismatch_old, turn.mismatch_new)
+    return None
+
+
+def _turn_checkpoints(turn: Turn) -> TurnCheckpoints | None:
+    if not turn.list_visible:
+        return None
+    restored = turn.restored
+    return TurnCheckpoints(
+        before=_positions(turn.before or []),
+        created=_positions(turn.created),
+        restored=restored.n_tokens if restored is not None else None,
+        evicted=_positions(turn.evicted),
+        thinned=_positions(turn.thinned),
+        superseded=_positions(turn.superseded),
+        invalidated=_positions(turn.invalidated),
+        cleared=_positions(turn.cleared),
+        after=_positions(turn.after or []),
+    )
+
+
+def run_record(run: Run) -> RunRecord:
+    settings = None
+    if run.checkpoints_enabled is not None:
+        settings = CheckpointSettings(run.checkpoints_enabled, run.checkpoints_max, run.checkpoints_min_step)
+    build_min = build_max = run.build
+    if run.build is None:
+        build_min, build_max = run.build_min or None, run.build_max
+        if run.bracket_broken:
+            build_min = build_max = None
+    return RunRecord(
+        run=run.no,
+        source=run.source,
+        lines=(run.first_line, run.last_line),
+        build=f"b{run.build}" if run.build is not None else None,
+        build_min=build_min,
+        build_max=build_max,
+        model=run.model,
+        arch=run.arch,
+        memory=run.memory,
+        n_swa=run.n_swa,
+        n_slots=run.n_slots if run.n_slots is not None else run.slots_seen,
+        n_ctx_slot=run.n_ctx_slot,
+        checkpoints=settings,
+        prompt_cache_mib=run.prompt_cache_mib,
+        context_shift=run.context_shift,
+        slots_debug=run.slots_debug,
+        verbosity=run.verbosity,
+        port=run.port,
+    )
+
+
+def checkpoint_record(checkpoint: Checkpoint) -> CheckpointRecord:
+    return CheckpointRecord(
+        run=checkpoint.run,
+        slot=checkpoint.slot,
+        task=checkpoint.task,
+        line=checkpoint.line,
+        origin=checkpoint.origin,
+        n_tokens=checkpoint.n_tokens,
+        pos_min=checkpoint.pos_min,
+        pos_max=checkpoint.pos_max,
+        size_mib=checkpoint.size_mib,
+        fate=checkpoint.fate,
+        fate_line=checkpoint.fate_line,
+        fate_task=checkpoint.fate_task,
+        restored_by=checkpoint.restored_by,
+    )
+
+
+def summarize(turns: list[TurnRecord]) -> Summary:
+    """Totals over the turns; ``reuse`` leaves out refusals, children, and turns with a figure missing."""
+    total = Summary(by_outcome={}, by_cause={})
+    reusable_prompt = reusable_cached = 0
+    for turn in turns:
+        total.turns += 1
+        total.failed += turn.failed
+        total.by_outcome[turn.outcome] = total.by_outcome.get(turn.outcome, 0) + 1
+        if turn.cause is not None:
+            total.by_cause[turn.cause] = total.by_cause.get(turn.cause, 0) + 1
+        if turn.outcome == "arrival-rejection" or turn.child_of is not None:
+            continue
+        total.n_prompt += turn.n_prompt or 0
+        total.n_cached += turn.n_cached or 0
+        total.n_processed += turn.n_processed or 0
+        total.n_lost += turn.n_lost or 0
+        total.lost_ms += turn.lost_ms or 0.0
+        if turn.n_prompt and turn.n_cached is not None and turn.outcome != "not-completion":
+            reusable_prompt += turn.n_prompt
+            reusable_cached += turn.n_cached
+    total.by_outcome = dict(sorted(total.by_outcome.items(), key=lambda kv: (-kv[1], kv[0])))
+    total.by_cause = dict(sorted(total.by_cause.items(), key=lambda kv: (-kv[1], kv[0])))
+    total.lost_ms = round(total.lost_ms, 3)
+    total.reuse = round(reusable_cached / reusable_prompt, 6) if reusable_prompt else None
+    return total

@@ -1,0 +1,114 @@
+"""The old:/new: windows: free text of the prompt that may hold newlines and whole fake log lines.
+
+A dump is four records: old text, new text, and two rows of token ids. Whatever stands between
+``old:`` and the ``new:`` of the same slot and task, and between ``new:`` and the id row, is text
+of the prompt and never an event.
+"""
+
+from __future__ import annotations
+
+from ckptlog.events.event import Event
+from ckptlog.intake.reader import Chunk
+
+#: a window is a dozen tokens; a dump that goes on longer has lost its other half (a grep'd log)
+MAX_LINES = 2000
+MAX_EVENTS = 200
+
+
+class MismatchWindows:
+    """Holds events back while a window is open; joins the window's physical lines."""
+
+    def __init__(self) -> None:
+        self._open: Event | None = None  # the old or new record whose text is not over yet
+        self._old: str | None = None
+        self._held: list[Event] = []
+        self._chunks: list[Chunk] = []
+
+    def feed(self, events: list[Event], chunk: Chunk) -> list[Event]:
+        self._chunks.append(chunk)
+        out: list[Event] = []
+        if self._open is None and not any(e.kind in ("mismatch_old", "mismatch_new") for e in events):
+            out = events
+        else:
+            for event in events:
+                self._take(event, out)
+        last = chunk.first_line + len(chunk.lines) - 1
+        if self._open is not None and last - self._open.line > MAX_LINES:
+            self._give_up(out)
+        if self._open is None:
+            self._chunks.clear()
+        return out
+
+    def finish(self) -> list[Event]:
+        out: list[Event] = []
+        self._give_up(out)
+        return out
+
+    def _take(self, event: Event, out: list[Event]) -> None:
+        window = self._open
+        if window is None:
+            out.append(event)
+            if event.kind in ("mismatch_old", "mismatch_new"):
+                self._start(event)
+            return
+        if event.line - window.line > MAX_LINES or len(self._held) > MAX_EVENTS:
+            self._give_up(out)
+            self._take(event, out)
+            return
+        same = (event.port, event.slot, event.task) == (window.port, window.slot, window.task)
+        if same and window.kind == "mismatch_old" and event.kind == "mismatch_new":
+            window.f["text"] = self._text(window, event.line)
+            self._old = window.f["text"]
+            self._held.clear()
+            self._start(event)
+            out.append(event)
+        elif same and window.kind == "mismatch_new" and event.kind == "token_ids":
+            window.f["text"] = self._text(window, event.line)
+            self._split(window)
+            self._held.clear()
+            self._open = None
+            out.append(event)
+        else:
+            self._held.append(event)
+
+    def _start(self, event: Event) -> None:
+        self._open = event
+        event.f["text"] = self._text(event, event.line + 1)
+
+    def _give_up(self, out: list[Event]) -> None:
+        """The other half never came: what was held back counts as events after all."""
+        window, held = self._open, self._held
+        self._open, self._held = None, []
+        if window is not None and window.kind == "mismatch_new":
+            self._split(window)
+        for event in held:
+            self._take(event, out)
+        if self._open is not None and self._open is not window:
+            self._give_up(out)
+
+    def _split(self, new: Event) -> None:
+        """Cut both texts at the bar: the tokens before it are the same in both windows."""
+        old_text, new_text = self._old or "", str(new.f.get("text") or "")
+        same = 0
+        for a, b in zip(old_text, new_text, strict=False):
+            if a != b:
+                break
+            same += 1
+        bar = old_text[:same].rfind(" | ")
+        if bar < 0:
+            new.f["old_after"] = new.f["new_after"] = None
+        else:
+            new.f["old_after"], new.f["new_after"] = old_text[bar + 3 :], new_text[bar + 3 :]
+        self._old = None
+
+    def _text(self, event: Event, end_line: int) -> str:
+        """The window's text: from behind its head up to the line before ``end_line``."""
+        first = str(event.f.get("head_text", event.f.get("text") or ""))
+        event.f["head_text"] = first
+        parts = [first]
+        for chunk in self._chunks:
+            low = max(event.line + 1, chunk.first_line) - chunk.first_line
+            high = min(end_line, chunk.first_line + len(chunk.lines)) - chunk.first_line
+            if low < high:
+                parts.extend(str(line) for line in chunk.lines.slice(low, high - low))
+        return "\n".join(parts)

@@ -1,0 +1,39 @@
+"""What counts as a number in a line, and how its text becomes a value.
+
+The same pattern runs in Polars (Rust regex) over whole columns and in Python over the one
+example of a shape; both must cut the same tokens, so it uses no construct they differ in.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: hex pointers (MSVC prints them bare, 16 digits), then integers, floats and dotted stamps
+NUMBER = r"0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+(?:\.[0-9]+)*"
+#: padding in front belongs to the number, so that `%7d` does not make seven shapes
+PADDED_NUMBER = rf" *(?:{NUMBER})"
+
+number_tokens = re.compile(NUMBER)
+
+
+def value(text: str, negative: bool) -> int | float | None:
+    """The value of one number token; null for pointers, dotted stamps and absurd lengths."""
+    try:
+        if "." in text:
+            number: int | float = float(text)
+        elif len(text) < 19:
+            number = int(text)
+        else:
+            return None
+    except ValueError:
+        return None
+    return -number if negative else number
+
+
+def stamp_us(text: str) -> int | None:
+    """Microseconds from the logger's ``M.SS.mmm.uuu`` (minutes grow past 59 and 999)."""
+    parts = text.split(".")
+    if len(parts) != 4 or not all(part.isdigit() and len(part) < 10 for part in parts):
+        return None
+    m, s, ms, us = (int(part) for part in parts)
+    return ((m * 60 + s) * 1000 + ms) * 1000 + us

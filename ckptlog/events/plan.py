@@ -1,0 +1,216 @@
+"""What a shape means: computed once from one example line, applied to all its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ckptlog.events.event import Event
+from ckptlog.events.numbers import number_tokens, stamp_us, value
+from ckptlog.grammar import Message, MessageGrammar, Refused
+from ckptlog.intake.unwrap import Envelope, Span, unwrap
+
+
+class NumberField(NamedTuple):
+    """A field that is the ``index``-th number token of the line."""
+
+    name: str
+    index: int
+    negative: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """How lines of one shape become events.
+
+    ``status``: ``event`` (give it to the timeline), ``ignored`` (a rule says so), ``drifted``
+    (a known head, a body that Lark refuses), ``unknown`` (a slot/srv head and no rule's literal),
+    ``noise`` (no server line at all).
+    """
+
+    status: str
+    envelope: Envelope | None = None
+    message: Message | None = None
+    numbers: tuple[NumberField, ...] = ()
+    constants: dict[str, Any] = field(default_factory=dict)
+    time_index: int = -1
+    port_index: int = -1
+    slot_index: int = -1
+    task_index: int = -1
+    task_negative: bool = False
+    #: fields can't be read by number position: parse each line of this shape by itself
+    by_line: bool = False
+    keep_text: bool = False
+    column: int | None = None
+    expected: tuple[str, ...] = ()
+    literal: str = ""
+
+
+def token_index(spans: list[tuple[int, int]], span: Span | None) -> int:
+    if span is None:
+        return -1
+    for i, (start, end) in enumerate(spans):
+        if start <= span.start and span.end <= end:
+            return i
+    return -1
+
+
+def parse_message(grammar: MessageGrammar, envelope: Envelope) -> Message:
+    """Lark's reading of the message in an envelope; raises Refused."""
+    if not envelope.message and envelope.family == "slot":
+        # two kinds have no text at all: the head of an old timing block, and an empty row of token ids
+        kind = grammar.kinds["timing_head" if (envelope.func or "").startswith("print_timing") else "token_ids"]
+        wording = kind.wordings[0]
+        return Message(kind.name, wording.name, {}, wording.build_min, wording.build_max)
+    return grammar.parse(envelope.message, envelope.family or "bare")
+
+
+class Planner:
+    """Makes plans out of example lines (Lark runs here, and nowhere else at run time)."""
+
+    def __init__(self, grammar: MessageGrammar, needed: frozenset[str], evidence: frozenset[str]) -> None:
+        self.grammar = grammar
+        self.needed = needed
+        self.evidence = evidence
+
+    def plan(self, line: str) -> Plan:
+        """The plan of the shape that ``line`` is an example of."""
+        envelope = unwrap(line)
+        if envelope.family is None:
+            return Plan("noise", envelope)
+        try:
+            message = parse_message(self.grammar, envelope)
+        except Refused as refusal:
+            return self._refused(envelope, refusal)
+        kind = self.grammar.kinds[message.kind]
+        if kind.treatment == "ignored" or message.kind not in self.needed:
+            return Plan("ignored", envelope, message)
+        plan = Plan("event", envelope, message, keep_text=message.kind in self.evidence)
+        spans = [match.span() for match in number_tokens.finditer(line)]
+        plan.time_index = token_index(spans, envelope.time)
+        plan.port_index = token_index(spans, envelope.port)
+        plan.slot_index = token_index(spans, envelope.slot)
+        plan.task_index = token_index(spans, envelope.task)
+        if envelope.task is not None:
+            plan.task_negative = line[envelope.task.start : envelope.task.end].startswith("-")
+            if plan.task_index < 0 and plan.task_negative:
+                inner = Span(envelope.task.start + 1, envelope.task.end)
+                plan.task_index = token_index(spans, inner)
+        if kind.treatment == "text":
+            plan.by_line = True
+            return plan
+        self._place_fields(plan, line, spans)
+        return plan
+
+    def _refused(self, envelope: Envelope, refusal: Refused) -> Plan:
+        """Drifted if some rule's literal stands in the message, else unknown (or noise)."""
+        if refusal.kind is not None:
+            if envelope.family in ("slot", "srv", "cmn"):
+                return Plan("drifted", envelope, column=refusal.column, expected=refusal.expected, literal=refusal.kind)
+            return Plan("noise", envelope)
+        if envelope.family in ("slot", "srv"):
+            return Plan("unknown", envelope, column=refusal.column, expected=refusal.expected)
+        return Plan("noise", envelope)
+
+    def _place_fields(self, plan: Plan, line: str, spans: list[tuple[int, int]]) -> None:
+        """Find, for each field of the message, which number token of the raw line it is."""
+        assert plan.envelope is not None
+        assert plan.message is not None
+        envelope, message = plan.envelope, plan.message
+        offset = envelope.message_start
+        first = 0
+        if offset < 0:
+            # JSON unescaping moved things: the message's numbers are a run of the line's numbers
+            inside = number_tokens.findall(envelope.message)
+            outside = [line[a:b] for a, b in spans]
+            low = max(plan.time_index, plan.port_index, plan.slot_index, plan.task_index) + 1
+            for first in range(low, len(outside) - len(inside) + 1):
+                if outside[first : first + len(inside)] == inside:
+                    break
+            else:
+                plan.by_line = True
+                return
+            spans = [match.span() for match in number_tokens.finditer(envelope.message)]
+            offset = 0
+        numbers: list[NumberField] = []
+        for name, item in message.fields.items():
+            start, end = item.start + offset, item.end + offset
+            touching = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
+            if not touching:
+                plan.constants[name] = item.text
+                continue
+            a, b = spans[touching[0]]
+            sign = item.text[:1] == "-"
+            if len(touching) == 1 and a == start + (1 if sign else 0) and b == end:
+                numbers.append(NumberField(name, touching[0] + first, sign))
+            else:
+                plan.by_line = True
+                return
+        plan.numbers = tuple(numbers)
+
+
+def event_of(plan: Plan, line_no: int, tokens: list[str], text: str | None) -> Event:
+    """One event of a shape whose fields stand at fixed number positions."""
+    envelope, message = plan.envelope, plan.message
+    assert envelope is not None
+    assert message is not None
+    fields: dict[str, Any] = dict(plan.constants) if plan.constants else {}
+    for name, index, negative in plan.numbers:
+        fields[name] = value(tokens[index], negative)
+    i = plan.time_index
+    t: int | None = None
+    if i >= 0:
+        stamp = tokens[i]
+        t = stamp_us(stamp) if "." in stamp else int(stamp)
+    slot = int(tokens[plan.slot_index]) if plan.slot_index >= 0 else None
+    task: int | None = None
+    if plan.task_index >= 0:
+        task = -int(tokens[plan.task_index]) if plan.task_negative else int(tokens[plan.task_index])
+    port = int(tokens[plan.port_index]) if plan.port_index >= 0 else None
+    return Event(
+        message.kind, line_no, t, port, slot, task, fields, text,
+        message.wording, message.build_min, message.build_max, envelope.func,
+    )  # fmt: skip
+
+
+def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Event | None:
+    """One event of a shape with free text in it: unwrapped and parsed by itself."""
+    envelope = unwrap(line)
+    if envelope.family is None:
+        return None
+    try:
+        message = parse_message(planner.grammar, envelope)
+    except Refused:
+        return None
+
+    def number(span: Span | None, convert: Callable[[str], int | None]) -> int | None:
+        return None if span is None else convert(line[span.start : span.end])
+
+    def whole(text: str) -> int | None:
+        try:
+            return int(text)
+        except ValueError:
+            return None
+
+    def stamp(text: str) -> int | None:
+        return stamp_us(text) if "." in text else whole(text)
+
+    fields: dict[str, Any] = {}
+    for name, item in message.fields.items():
+        fields[name] = number_or_text(item.text)
+    return Event(
+        message.kind, line_no, number(envelope.time, stamp), number(envelope.port, whole),
+        number(envelope.slot, whole), number(envelope.task, whole), fields,
+        line, message.wording, message.build_min, message.build_max, envelope.func,
+    )  # fmt: skip
+
+
+def number_or_text(text: str) -> Any:
+    sign = text.startswith("-")
+    body = text[1:] if sign else text
+    if number_tokens.fullmatch(body) and "x" not in body:
+        number = value(body, sign)
+        if number is not None:
+            return number
+    return text

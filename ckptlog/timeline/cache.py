@@ -1,0 +1,109 @@
+"""The RAM prompt cache (``--cache-ram``): what was saved, what was loaded back, what was dropped.
+
+The log prints lengths, not identities. Entries are followed by length and order, and put right by
+every listing that the server prints (source: server_prompt_cache, messages "saving prompt with
+length", "removing obsolete", "found better prompt", "removing oldest entry", "- prompt 0x...").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ckptlog.timeline.model import Checkpoint, Dropped
+
+
+@dataclass(slots=True)
+class CacheEntry:
+    """One saved prompt; ``checkpoints`` is null when the log did not show what it holds."""
+
+    n_tokens: int
+    checkpoints: list[Checkpoint] | None
+    dead: list[Checkpoint] = field(default_factory=list)
+    saved_line: int | None = None
+    first_born: int | None = None
+    user_starts: list[int] = field(default_factory=list)
+    boundaries_seen: bool = False
+
+
+@dataclass(slots=True)
+class RamCache:
+    """Entries in the server's order, oldest first."""
+
+    entries: list[CacheEntry] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    #: the save whose fate (kept, already there, too big) the following lines decide
+    pending: CacheEntry | None = None
+    _listing: list[tuple[int, int]] | None = None
+    _loaded_unknown: bool = False
+
+    def save(self, entry: CacheEntry) -> None:
+        self.settle()
+        self.pending = entry
+
+    def settle(self) -> None:
+        """The pending save went through: nothing said otherwise."""
+        if self.pending is not None:
+            self.entries.append(self.pending)
+            self.pending = None
+
+    def skip_pending(self) -> CacheEntry | None:
+        entry, self.pending = self.pending, None
+        return entry
+
+    def remove_obsolete(self, n_tokens: int) -> None:
+        for i, entry in enumerate(self.entries):
+            if entry.n_tokens == n_tokens:
+                del self.entries[i]
+                return
+
+    def drop_oldest(self, line: int, text: str | None, why: str) -> None:
+        if why != "making-room":
+            self.settle()
+        if self.entries:
+            entry = self.entries.pop(0)
+            self.dropped.append(Dropped(entry.n_tokens, line, text, why))
+            del self.dropped[:-500]
+
+    def take(self, n_tokens: int) -> CacheEntry | None:
+        """The entry of that length leaves the cache for a slot."""
+        self.settle()
+        for i in range(len(self.entries) - 1, -1, -1):
+            if self.entries[i].n_tokens == n_tokens:
+                return self.entries.pop(i)
+        return None
+
+    def fitting(self, f_keep: float) -> list[CacheEntry]:
+        """Entries for which some whole common prefix gives this three-decimal f_keep."""
+        self.settle()
+        return [
+            e
+            for e in self.entries
+            if e.n_tokens and abs(round(f_keep * e.n_tokens) / e.n_tokens - f_keep) <= 0.00051
+        ]
+
+    def begin_listing(self) -> None:
+        self.settle()
+        self._listing = []
+
+    def listed(self, n_tokens: int, n_checkpoints: int) -> None:
+        if self._listing is not None:
+            self._listing.append((n_tokens, n_checkpoints))
+
+    def end_listing(self) -> list[CacheEntry]:
+        """Make the model agree with the listing; returns the entries that it no longer holds."""
+        if self._listing is None:
+            return []
+        old, self.entries = self.entries, []
+        for n_tokens, n_checkpoints in self._listing:
+            found = next((e for e in old if e.n_tokens == n_tokens), None)
+            if found is not None:
+                old = [e for e in old if e is not found]
+                if found.checkpoints is not None and len(found.checkpoints) != n_checkpoints:
+                    found.checkpoints = None
+                if found.checkpoints is None and n_checkpoints == 0:
+                    found.checkpoints = []
+            else:
+                found = CacheEntry(n_tokens, [] if n_checkpoints == 0 else None)
+            self.entries.append(found)
+        self._listing = None
+        return old

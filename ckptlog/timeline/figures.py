@@ -1,0 +1,421 @@
+"""A turn's figures: what was printed, what follows exactly from it, what is left open.
+
+``n_common`` is the hard one: the log seldom prints it, but several lines bound it (a threshold,
+two rounded ratios, a reuse without a search). An integer is given only when one candidate is left.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from ckptlog.records import Basis
+from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.slot import SlotState
+
+#: half of the last printed digit of a ``%.3f``, and a float's worth of slack
+HALF_DIGIT = 0.0005 + 2e-7
+
+#: up to this build the default level shows every checkpoint message
+LAST_ALL_VISIBLE = 9829
+#: the threshold subtracts one more (n_swa aside) in these builds
+PLUS_ONE = range(9246, 9509)
+
+Range = tuple[int, int]
+
+
+def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
+    """Fill in every figure that the turn's lines allow; called once, when the turn is over."""
+    turn.list_visible = list_visible(run, turn)
+    _ended(turn)
+    if refused(turn):
+        _refused_figures(turn)
+        _common(run, turn)
+        return
+    if turn.is_child:
+        _child_figures(turn)
+        return
+    _cached_and_prompt(turn)
+    _partial_work(turn)
+    _common(run, turn)
+
+
+def refused(turn: Turn) -> bool:
+    """Was the request refused at admission (nothing evaluated for it)?"""
+    return turn.error_reason in REFUSED and not turn.batch_starts
+
+
+REFUSED = frozenset(
+    {
+        "exceeds_context",
+        "exceeds_context_old",
+        "too_large",
+        "too_large_old",
+        "larger_than_context",
+        "larger_than_context_old",
+        "options_too_large",
+    }
+)
+
+
+def list_visible(run: Run, turn: Turn) -> bool:
+    """Would the log show checkpoint messages of this turn, had there been any?
+
+    Up to b9828 the default level shows them; from b9830 they are trace, as "new prompt" and
+    "cached n_tokens" are (formats: matrix, "Visible at which -lv").
+    """
+    if turn.batch_starts or turn.created or turn.checks or turn.forced or turn.restored:
+        return True
+    if turn.new_prompt_line is not None:
+        return True
+    if run.build_max is not None and run.build_max <= LAST_ALL_VISIBLE:
+        return run.verbosity is None or run.verbosity >= 3
+    return False
+
+
+def _ended(turn: Turn) -> None:
+    if turn.ended in ("cut", "restart"):
+        if turn.error is not None:
+            turn.ended = "error"
+        elif turn.cancel is not None:
+            turn.ended = "cancel"
+        return
+    if turn.error is not None:
+        turn.ended = "error"
+    elif turn.cancel is not None and turn.n_generated is None:
+        turn.ended = "cancel"
+
+
+def _set(turn: Turn, name: str, value: int | None, basis: Basis) -> None:
+    if value is not None and getattr(turn, name) is None:
+        setattr(turn, name, value)
+        turn.basis[name] = basis
+
+
+def _refused_figures(turn: Turn) -> None:
+    n_prompt = turn.error_fields.get("n_prompt")
+    if isinstance(n_prompt, int):
+        _set(turn, "n_prompt", n_prompt, "observed")
+    for name in ("n_cached", "n_processed", "n_generated"):
+        setattr(turn, name, 0)
+        turn.basis[name] = "derived"
+
+
+def _child_figures(turn: Turn) -> None:
+    """A child shares its parent's prompt: nothing is evaluated for it."""
+    if turn.n_processed is not None:
+        _set(turn, "n_prompt", turn.n_processed, "derived")
+    if turn.n_prompt is None and turn.n_released is not None and turn.n_generated is not None:
+        _set(turn, "n_prompt", turn.n_released - turn.n_generated + 1, "derived")
+    turn.n_processed = 0
+    turn.basis["n_processed"] = "derived"
+    turn.n_cached = turn.n_prompt
+    turn.basis["n_cached"] = "derived"
+    turn.prompt_ms = None
+
+
+def _prompt_start_seen(turn: Turn) -> bool:
+    return turn.new_prompt_line is not None or turn.start_seen
+
+
+def _discarded(turn: Turn) -> int:
+    return sum(shift.n_discard for shift in turn.shifts)
+
+
+def _cached_and_prompt(turn: Turn) -> None:
+    if turn.n_prompt is None and turn.selection is not None:
+        _set(turn, "n_prompt", turn.selection.n_prompt, "observed")
+    if turn.batch_starts and _prompt_start_seen(turn):
+        _set(turn, "n_cached", turn.batch_starts[0], "observed")
+    elif turn.forced is not None:
+        _set(turn, "n_cached", 0, "derived")
+    elif turn.restored is not None:
+        _set(turn, "n_cached", _restored_n_past(turn), "derived")
+    held_end = _slot_end(turn)
+    if turn.n_prompt is None and held_end is not None:
+        _set(turn, "n_prompt", held_end, "derived")
+    if turn.n_prompt is not None and turn.n_processed is not None:
+        _set(turn, "n_cached", turn.n_prompt - turn.n_processed, "derived")
+    elif turn.n_cached is not None and turn.n_processed is not None:
+        _set(turn, "n_prompt", turn.n_cached + turn.n_processed, "derived")
+    if turn.n_cached is not None and turn.n_cached < 0:
+        # the equation's premise fails (lines of two turns mixed in a damaged log)
+        turn.n_cached = None
+        turn.basis.pop("n_cached", None)
+        if turn.basis.get("n_prompt") == "derived":
+            turn.n_prompt = None
+            turn.basis.pop("n_prompt", None)
+
+
+def _restored_n_past(turn: Turn) -> int | None:
+    """The reuse point after a restore (formats: policy, section 2, step 5)."""
+    checkpoint, at = turn.restored, turn.restored_at
+    if checkpoint is None or at is None:
+        return None
+    if at[1] is not None:
+        return at[1]
+    # builds that don't print it: n_past = min(n_past, max(pos_min + 1, pos_max))
+    if checkpoint.pos_max is None:
+        return None
+    reach = max((checkpoint.pos_min or 0) + 1, checkpoint.pos_max)
+    if turn.memory_state is not None:
+        return min(reach, turn.memory_state[0])
+    return reach
+
+
+def _slot_end(turn: Turn) -> int | None:
+    """n_prompt from the slot's end: it holds the prompt and all but the last sampled token.
+
+    ``n_tokens = n_prompt + n_generated - 1`` less what shifts threw away; drafted tokens may
+    stay behind it, so not with speculation (formats: questions, B.1).
+    """
+    if turn.n_released is None or turn.n_generated is None or turn.has_draft or turn.ended != "release":
+        return None
+    n_prompt = turn.n_released - turn.n_generated + 1 + _discarded(turn)
+    return n_prompt if n_prompt > 0 else None
+
+
+def _partial_work(turn: Turn) -> None:
+    """Figures of turns that print no timing: cancelled, failed, or of another kind."""
+    if turn.n_processed is None and turn.n_cached is not None:
+        finished = turn.prompt_done or (
+            turn.n_prompt is not None and turn.n_released is not None and turn.n_released >= turn.n_prompt
+        )
+        if turn.n_prompt is not None and finished:
+            _set(turn, "n_processed", turn.n_prompt - turn.n_cached, "derived")
+        elif turn.n_released is not None and turn.n_released >= turn.n_cached and turn.released:
+            _set(turn, "n_processed", turn.n_released - turn.n_cached, "derived")
+            _set(turn, "n_generated", 0, "derived")
+        elif turn.progress_end is not None and turn.progress_end >= turn.n_cached and not turn.released:
+            pass
+    if (
+        turn.n_generated is None
+        and turn.ended in ("cancel", "error")
+        and turn.n_released is not None
+        and turn.n_prompt is not None
+        and not turn.has_draft
+        and turn.released
+    ):
+        extra = turn.n_released + _discarded(turn) - turn.n_prompt
+        if extra >= 0 and turn.prompt_done:
+            _set(turn, "n_generated", extra + 1, "derived")
+        elif extra < 0:
+            _set(turn, "n_generated", 0, "derived")
+
+
+# ------------------------------------------------------------------ the common prefix
+
+
+def ratio_range(ratio: float, whole: int) -> Range:
+    """The integers k for which k / whole prints as ``ratio`` with three decimals."""
+    low = ceil((ratio - HALF_DIGIT) * whole - 1e-6)
+    high = floor((ratio + HALF_DIGIT) * whole + 1e-6)
+    return max(0, low), min(whole, high)
+
+
+def meet(a: Range | None, b: Range | None) -> Range | None:
+    """The intersection; null only if both are null. An empty one comes back with low > high."""
+    if a is None:
+        return b
+    if b is None:
+        return a
+    return max(a[0], b[0]), min(a[1], b[1])
+
+
+def _empty(r: Range | None) -> bool:
+    return r is not None and r[0] > r[1]
+
+
+def _common(run: Run, turn: Turn) -> None:
+    slot_exact, slot_range = _common_slot(turn)
+    exact, basis = _common_at_search(run, turn)
+    if not turn.cache_loaded and not _load_failed(turn):
+        if slot_exact is not None:
+            exact = slot_exact
+            basis = "observed"
+        elif exact is None and slot_range is not None:
+            exact, slot_range, basis = _narrow(run, turn, slot_range)
+            if exact is not None:
+                slot_exact = exact
+        elif exact is not None:
+            if slot_range is not None and not slot_range[0] <= exact <= slot_range[1] and basis == "inferred":
+                exact = None
+            else:
+                slot_exact = exact
+        common_range = slot_range
+    else:
+        common_range = _loaded_range(turn)
+        if exact is None and common_range is not None:
+            exact, common_range, basis = _narrow(run, turn, common_range)
+    if slot_exact is not None:
+        turn.n_common_slot = slot_exact
+        turn.basis["n_common_slot"] = basis if slot_exact == exact else "observed"
+    elif slot_range is not None:
+        turn.n_common_slot_range = slot_range
+    if exact is not None:
+        turn.n_common = exact
+        turn.basis["n_common"] = basis
+    elif common_range is not None and not _empty(common_range):
+        turn.n_common_range = common_range
+    _known(turn)
+
+
+def _load_failed(turn: Turn) -> bool:
+    return turn.selection is not None and turn.selection.load_failed_line is not None
+
+
+def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
+    """Common prefix with what the slot held when it was chosen: exact, or a range."""
+    selection, held, n_prompt = turn.selection, turn.n_held_slot, turn.n_prompt
+    if selection is None:
+        if held == 0:
+            return 0, None
+        return None, None
+    if turn.slot is not None and turn.slot in selection.slot_lcp:
+        return selection.slot_lcp[turn.slot], None
+    if selection.lcs_len is not None:
+        return selection.lcs_len, None
+    if selection.base_f_keep is not None and selection.base_f_keep < 0:
+        return 0, None
+    sims = [s for s in (selection.sim, selection.base_sim) if s is not None]
+    keeps = [k for k in (selection.f_keep, selection.base_f_keep) if k is not None]
+    by_prompt: Range | None = None
+    by_held: Range | None = None
+    if n_prompt is not None:
+        for s in sims:
+            by_prompt = meet(by_prompt, ratio_range(s, n_prompt))
+    if held:
+        for k in keeps:
+            by_held = meet(by_held, ratio_range(k, held))
+    both = meet(by_prompt, by_held)
+    if _empty(both):
+        # the slot's content is not what its last turn left (a slot file was loaded without a line)
+        both = by_prompt
+        turn.content_from = "slot-file" if turn.content_from == "slot" else turn.content_from
+        turn.n_held_slot = None
+        if turn.n_held == held and not turn.cache_loaded:
+            turn.n_held = None
+    if held == 0 and not any(sims):
+        return 0, None
+    if held == 0 and any(sims):
+        turn.content_from = "slot-file"
+        turn.n_held_slot = turn.n_held = None
+        both = by_prompt
+    if both is not None and not _empty(both):
+        if both[0] == both[1]:
+            return both[0], both
+        return None, both
+    return None, None
+
+
+def _effective_window(run: Run, turn: Turn) -> int | None:
+    """The window that the threshold subtracts (formats: policy, section 2, step 2)."""
+    if turn.memory_state is not None and turn.memory_state[3] is not None:
+        return turn.memory_state[3]
+    n_swa = run.n_swa
+    if n_swa is None:
+        if run.memory in ("hybrid", "recurrent"):
+            n_swa = 0
+        else:
+            return None
+    if run.build_max is not None and run.build_max < 8672:
+        return max(1, n_swa)
+    if run.swa_full and run.build_min > 8672:
+        return 0
+    return n_swa
+
+
+def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
+    """n_common from what the search printed (after a cache load), or from a reuse without one."""
+    if turn.memory_state is not None:
+        return turn.memory_state[0], "observed"
+    n_prompt, n_cached = turn.n_prompt, turn.n_cached
+    if turn.checks:
+        threshold = turn.checks[0].thold
+        window = _effective_window(run, turn)
+        if threshold > 0 and window is not None:
+            common = threshold + window
+            low, high = run.build_min, run.build_max
+            if low >= PLUS_ONE.start and high is not None and high < PLUS_ONE.stop:
+                return common + 1, "derived"
+            if high is not None and high < PLUS_ONE.start:
+                return common, "derived"
+            if low >= PLUS_ONE.stop or high is None or high >= PLUS_ONE.stop:
+                # one more is subtracted only when the whole prompt is in common
+                if n_prompt is not None and common == n_prompt - 1:
+                    return _whole_or_one_less(turn, n_prompt), "derived"
+                return common, "derived"
+        return None, "derived"
+    if turn.restored is not None or turn.forced is not None or turn.chunk_moves:
+        return None, "derived"
+    if turn.list_visible and n_cached is not None and turn.basis.get("n_cached") == "observed":
+        if turn.need_one_token is not None and n_prompt is not None:
+            return n_prompt, "derived"
+        return n_cached, "derived"
+    if turn.need_one_token is not None and n_prompt is not None:
+        return n_prompt, "derived"
+    return None, "derived"
+
+
+def _whole_or_one_less(turn: Turn, n_prompt: int) -> int | None:
+    """Both n_prompt and n_prompt - 1 give this threshold: the ratios must decide."""
+    selection = turn.selection
+    if selection is None:
+        return None
+    if turn.cache_loaded:
+        ranged = _loaded_range(turn)
+    else:
+        if turn.slot in selection.slot_lcp:
+            return selection.slot_lcp[turn.slot] if turn.slot is not None else None
+        ranged = _common_slot(turn)[1]
+    fits = [n for n in (n_prompt - 1, n_prompt) if ranged is None or ranged[0] <= n <= ranged[1]]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _loaded_range(turn: Turn) -> Range | None:
+    """Common prefix with the loaded cache entry."""
+    if turn.cache_lcp is not None:
+        return turn.cache_lcp, turn.cache_lcp
+    selection = turn.selection
+    if selection is None or selection.found is None:
+        return None
+    f_keep, sim = selection.found
+    ranged: Range | None = None
+    if turn.n_prompt is not None:
+        ranged = ratio_range(sim, turn.n_prompt)
+    if turn.n_held:
+        ranged = meet(ranged, ratio_range(f_keep, turn.n_held))
+    return ranged
+
+
+def _narrow(run: Run, turn: Turn, ranged: Range) -> tuple[int | None, Range, Basis]:
+    """What else bounds the common prefix: the reuse point, and a memory that always resumes there."""
+    low, high = ranged
+    n_cached = turn.n_cached
+    if n_cached is not None and not turn.chunk_moves and turn.restored is None:
+        low = max(low, min(n_cached, high))
+    if turn.n_prompt is not None:
+        high = min(high, turn.n_prompt)
+    if low > high:
+        return None, ranged, "derived"
+    if low == high:
+        return low, (low, high), "derived"
+    plain = run.memory == "plain" and not turn.chunk_moves and n_cached is not None
+    if plain and n_cached is not None and low <= n_cached <= high:
+        if turn.n_prompt is not None and n_cached == turn.n_prompt - 1 and high >= turn.n_prompt:
+            return None, (n_cached, turn.n_prompt), "derived"
+        return n_cached, (n_cached, n_cached), "derived"
+    return None, (low, high), "derived"
+
+
+def _known(turn: Turn) -> None:
+    """The best common prefix with anything the server held that the log shows."""
+    values: list[int] = []
+    if turn.selection is not None:
+        values.extend(turn.selection.slot_lcp.values())
+        values.extend(lcp for _, lcp, _, _ in turn.selection.candidates)
+    for value in (turn.n_common, turn.n_common_slot):
+        if value is not None:
+            values.append(value)
+    if values:
+        turn.n_known = max(values)
+        turn.basis["n_known"] = "observed"

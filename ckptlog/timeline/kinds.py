@@ -1,0 +1,46 @@
+"""Which of the grammar's kinds the timeline reads, and of which it keeps the raw line."""
+
+from __future__ import annotations
+
+from ckptlog.timeline.startup import STARTUP
+from ckptlog.timeline.stream import Stream
+
+#: kinds that change the timeline's state: every other known message is passed over
+NEEDED_KINDS = frozenset({name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP))
+
+#: kinds whose lines may be quoted as evidence
+EVIDENCE_KINDS = frozenset(
+    {
+        "cache_already",
+        "cache_found",
+        "cache_making_room",
+        "cache_restore_failed",
+        "cache_size_limit",
+        "cache_state_too_big",
+        "cache_token_limit",
+        "cancel_task",
+        "checking_checkpoint",
+        "clearing_prompt",
+        "context_shift",
+        "decode_failed",
+        "erased_invalidated",
+        "erased_old",
+        "erased_too_close",
+        "forcing_full",
+        "input_truncated",
+        "memory_state",
+        "need_one_token",
+        "prompt_load_failed",
+        "purging_slot",
+        "release",
+        "restore_failed",
+        "restored_checkpoint",
+        "restored_checkpoints_file",
+        "selected_id",
+        "selected_lcp",
+        "selected_lcs",
+        "selected_lru",
+        "send_error",
+        "swa_checkpoint_erase",
+    }
+)

@@ -1,0 +1,187 @@
+"""What the checkpoint messages do to a slot's list."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ckptlog.events import Event
+from ckptlog.records import Fate
+from ckptlog.timeline.model import Checkpoint, Run, Turn
+from ckptlog.timeline.slot import SlotState, quote
+
+#: from this build a context shift (and any clear of a slot) empties the list, without a line
+CLEARS_LIST_SINCE = 10012
+
+
+def _n_tokens(f: dict[str, Any]) -> int:
+    """Builds up to b7964 print positions only; without images position = token index."""
+    n_tokens = f.get("n_tokens")
+    return n_tokens if isinstance(n_tokens, int) else int(f["pos_max"]) + 1
+
+
+class ListKeeper:
+    """Keeps the lists by the messages, and notices where a message shows that they were wrong."""
+
+    def created(self, run: Run, state: SlotState, turn: Turn, e: Event) -> Checkpoint:
+        f = e.f
+        index, maximum = f.get("index"), f.get("max")
+        if isinstance(maximum, int):
+            run.checkpoints_max = run.checkpoints_max or maximum
+            run.checkpoints_enabled = True
+        checkpoint = Checkpoint(
+            _n_tokens(f), f.get("pos_min"), f.get("pos_max"), f.get("size_mib"),
+            run.no, state.id, turn.task, e.line, turn_no=turn.no,
+        )  # fmt: skip
+        if checkpoint.pos_min == checkpoint.pos_max:
+            run.cp_equal += 1
+        else:
+            run.cp_wide += 1
+        if checkpoint.size_mib:
+            run.cp_size_mib = max(run.cp_size_mib or 0.0, checkpoint.size_mib)
+        if isinstance(index, int):
+            self._agree(state, turn, index - 1)
+        state.checkpoints.append(checkpoint)
+        turn.created.append(checkpoint)
+        return checkpoint
+
+    def _agree(self, state: SlotState, turn: Turn, size: int) -> None:
+        """The server's list held ``size`` entries just before this one came."""
+        ours = len(state.checkpoints)
+        if ours == size:
+            if size == 0:
+                state.list_known = True
+            return
+        if ours > size:
+            # entries went without a line: all of them (a shift, a slot action), or the oldest ones
+            for checkpoint in state.checkpoints[: ours - size]:
+                state.kill(checkpoint, "cleared", None, None, turn)
+                turn.cleared.append(checkpoint)
+            if size == 0:
+                turn.list_lost.append(("cleared", None, None))
+            state.list_known = state.list_known or size == 0
+        else:
+            state.list_known = False
+
+    def erased(self, run: Run, state: SlotState, turn: Turn, e: Event, fate: str) -> Checkpoint | None:
+        """Kill the entry named by the line; returns a record to keep if it was born before the log."""
+        f = e.f
+        n_tokens = f.get("n_tokens")
+        pos_min, pos_max = f.get("pos_min"), f.get("pos_max")
+        n_swa = f.get("n_swa")
+        if isinstance(n_swa, int) and run.n_swa is None and run.build_min >= 8672:
+            run.n_swa = n_swa
+        checkpoint = state.find(n_tokens, pos_min, pos_max)
+        unknown: Checkpoint | None = None
+        if checkpoint is None:
+            if n_tokens is None and pos_max is None:
+                return None
+            unknown = checkpoint = Checkpoint(
+                _n_tokens(f), pos_min, pos_max, f.get("size_mib"), run.no, state.id, None, None
+            )
+            if checkpoint.size_mib:
+                run.cp_size_mib = max(run.cp_size_mib or 0.0, checkpoint.size_mib)
+            if pos_min is not None:
+                if pos_min == pos_max:
+                    run.cp_equal += 1
+                else:
+                    run.cp_wide += 1
+        state.kill(checkpoint, cast(Fate, fate), e.line, e.text, turn)
+        getattr(turn, fate).append(checkpoint)
+        return unknown
+
+    def swa_erased(self, state: SlotState, turn: Turn, e: Event) -> None:
+        """Up to b6628 one message serves overflow and invalidation, and its numbers are wrong.
+
+        Overflow comes when the prompt is done and drops the oldest; invalidation comes before,
+        newest first (formats: policy, sections 2 and 4).
+        """
+        if not state.checkpoints:
+            return
+        fate: Fate = "evicted" if turn.prompt_done else "invalidated"
+        checkpoint = state.checkpoints[0] if turn.prompt_done else state.checkpoints[-1]
+        state.kill(checkpoint, fate, e.line, e.text, turn)
+        getattr(turn, fate).append(checkpoint)
+
+    def restored(self, run: Run, state: SlotState, turn: Turn, e: Event) -> None:
+        f = e.f
+        checkpoint = state.find(f.get("n_tokens"), f.get("pos_min"), f.get("pos_max"))
+        if checkpoint is None:
+            checkpoint = Checkpoint(
+                _n_tokens(f), f.get("pos_min"), f.get("pos_max"), f.get("size_mib"), run.no, state.id, None, None
+            )
+            run.checkpoints.append(checkpoint)
+            state.checkpoints.append(checkpoint)
+            state.list_known = False
+            if turn.before is not None:
+                turn.before.append(checkpoint)
+        if turn.task is not None:
+            checkpoint.restored_by.append(turn.task)
+        turn.restored = checkpoint
+        turn.restored_at = (f.get("n_tokens"), f.get("n_past"))
+        turn.restored_quote = quote(e.line, e.text)
+
+    def shifted(self, run: Run, state: SlotState, turn: Turn, e: Event) -> None:
+        """A context shift renumbers the content: what was remembered of it is void."""
+        state.new_content()
+        old_rule = run.build_max is not None and run.build_max < CLEARS_LIST_SINCE
+        if old_rule:
+            if state.checkpoints:
+                state.list_lost.append(("shift", e.line, e.text))
+            return
+        gone = state.clear_list("shift", e.line, e.text, turn)
+        turn.cleared.extend(gone)
+
+    def after_turn(self, run: Run, state: SlotState, turn: Turn) -> None:
+        """Settle which dead checkpoints this turn could have used, and which the next one can."""
+        n_common = turn.n_common
+        if n_common is None:
+            n_common = turn.n_common_range[0] if turn.n_common_range else (turn.n_cached or 0)
+        swept = [c for c in turn.invalidated if c.n_tokens <= n_common]
+        if turn.n_cached is not None and turn.n_cached < n_common:
+            turn.dead = [c for c in state.dead if c.n_tokens <= n_common]
+        if turn.shifts:
+            return
+        self._boundaries(run, state, turn, n_common)
+        if turn.error_reason is None or turn.batch_starts:
+            state.forget_dead_beyond(n_common)
+        for checkpoint in (*turn.evicted, *turn.thinned):
+            if checkpoint.n_tokens <= n_common or checkpoint.task == turn.task:
+                state.remember_dead(checkpoint)
+        for checkpoint in swept:
+            state.remember_dead(checkpoint)
+
+    def _boundaries(self, run: Run, state: SlotState, turn: Turn, n_common: int) -> None:
+        """Where checkpoints were made and where user messages begin in what the slot holds now."""
+        if not turn.batch_starts and not turn.created:
+            return
+        if state.first_born is not None and state.first_born > n_common:
+            state.first_born = None
+        starts = [u for u in state.user_starts if u <= n_common]
+        born = [c.n_tokens for c in turn.created if c.n_tokens > TRIVIAL]
+        if born and (state.first_born is None or min(born) < state.first_born):
+            state.first_born = min(born)
+        found = user_starts(run, turn)
+        state.user_starts = sorted({*starts, *found}) if found else starts
+        if turn.batch_starts:
+            state.boundaries_seen = True
+
+
+#: a checkpoint of the first few tokens (BOS, a header) is worth nothing
+TRIVIAL = 8
+
+
+def user_starts(run: Run, turn: Turn) -> list[int]:
+    """Batch starts that are neither where reuse ended, nor a full batch later, nor near the prompt's end.
+
+    From b9310 on such a cut is the start of a user message (formats: policy, section 3).
+    """
+    starts, n_prompt = turn.batch_starts, turn.n_prompt
+    if n_prompt is None or len(starts) < 2 or run.build_min < 9306:
+        return []
+    n_batch, n_ubatch = run.n_batch or 2048, run.n_ubatch or 512
+    tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
+    found = []
+    for before, start in zip(starts, starts[1:], strict=False):
+        if start - before != n_batch and start not in tail and start > TRIVIAL:
+            found.append(start)
+    return found

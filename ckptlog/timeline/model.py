@@ -1,0 +1,290 @@
+"""The timeline's own objects: runs, slots' checkpoints, turns. Mutable while a log is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ckptlog.records import Basis, Ended, Fate, Memory, Origin
+
+
+@dataclass(slots=True, eq=False)
+class Checkpoint:
+    """A context checkpoint of one slot: state before token ``n_tokens``; birth and death by line."""
+
+    n_tokens: int
+    pos_min: int | None
+    pos_max: int | None
+    size_mib: float | None
+    run: int
+    slot: int | None
+    task: int | None
+    line: int | None
+    text: str | None = None
+    origin: Origin = "created"
+    fate: Fate = "live"
+    fate_line: int | None = None
+    fate_text: str | None = None
+    fate_task: int | None = None
+    restored_by: list[int] = field(default_factory=list)
+    #: index of the turn that made it (in the run's order), for "turn 2 made it"
+    turn_no: int | None = None
+    fate_turn_no: int | None = None
+
+
+@dataclass(slots=True)
+class Check:
+    """One "checking checkpoint with [pos_min, pos_max] against thold" line."""
+
+    line: int
+    text: str
+    pos_min: int
+    pos_max: int
+    thold: int
+
+
+@dataclass(slots=True)
+class Shift:
+    line: int
+    text: str
+    n_keep: int
+    n_left: int
+    n_discard: int
+    t: int | None = None
+    variant: str | None = None
+
+    @property
+    def hole(self) -> tuple[int, int]:
+        return self.n_keep, self.n_keep + self.n_discard
+
+
+@dataclass(slots=True)
+class Quote:
+    """A raw line kept because it may become evidence."""
+
+    line: int
+    text: str
+
+
+@dataclass(slots=True)
+class Selection:
+    """How the slot was chosen and what the RAM prompt cache did, before the task was launched."""
+
+    slot: int
+    line: int
+    how: str = "unknown"  # lcp, lcs, lru, id
+    sim: float | None = None
+    f_keep: float | None = None
+    lcs_len: int | None = None
+    #: exact common prefix per slot from "checking sim = s (lcp/n)", and n_prompt from the same
+    slot_lcp: dict[int, int] = field(default_factory=dict)
+    n_prompt: int | None = None
+    thold: float | None = None
+    #: base values of "looking for better prompt"
+    base_f_keep: float | None = None
+    base_sim: float | None = None
+    looked: bool = False
+    candidates: list[tuple[int, int, float, float]] = field(default_factory=list)  # n_tokens, lcp, f_keep, f_sim
+    found: tuple[float, float] | None = None
+    found_line: int | None = None
+    found_text: str | None = None
+    load_failed_line: int | None = None
+    load_failed_text: str | None = None
+    text: str | None = None
+    #: cache entries dropped while making room, with their line
+    saved_line: int | None = None
+    skipped_too_big: Quote | None = None
+
+
+@dataclass(slots=True)
+class Dropped:
+    """Content the server no longer holds anywhere: a cache entry evicted, or a slot overwritten unsaved."""
+
+    n_tokens: int
+    line: int
+    text: str | None
+    why: str  # "size-limit", "token-limit", "too-big", "not-saved", "load-failed"
+
+
+@dataclass(slots=True)
+class Turn:
+    """One task on one slot. Figures as in the contract; lists in log order unless said otherwise."""
+
+    no: int  # 1-based number in the run's order of beginning
+    run: int
+    source: int
+    slot: int | None
+    task: int | None
+    first_line: int
+    last_line: int
+    t_start: int | None = None
+    t_end: int | None = None
+    child_of: int | None = None
+    is_child: bool = False
+    ended: Ended = "cut"
+    start_seen: bool = False
+    released: bool = False
+    finished: bool = False
+
+    n_ctx_slot: int | None = None
+    n_keep: int | None = None
+    n_prompt: int | None = None
+    n_common: int | None = None
+    n_common_slot: int | None = None
+    n_common_range: tuple[int, int] | None = None
+    n_common_slot_range: tuple[int, int] | None = None
+    n_known: int | None = None
+    n_cached: int | None = None
+    n_processed: int | None = None
+    n_generated: int | None = None
+    truncated: bool | None = None
+    prompt_ms: float | None = None
+    generation_ms: float | None = None
+    basis: dict[str, Basis] = field(default_factory=dict)
+
+    #: tokens in the slot when it was chosen / after a cache load / at release
+    n_held_slot: int | None = None
+    n_held: int | None = None
+    n_released: int | None = None
+    was_empty: bool | None = None
+    selection: Selection | None = None
+    cache_loaded: bool = False
+    cache_lcp: int | None = None
+    content_from: str = "slot"  # slot, prompt-cache, slot-file
+
+    new_prompt_line: int | None = None
+    checks: list[Check] = field(default_factory=list)
+    memory_state: tuple[int, int, int, int | None] | None = None  # n_past, n_held, pos_min, n_swa
+    memory_state_quote: Quote | None = None
+    forced: Quote | None = None
+    restored: Checkpoint | None = None
+    restored_at: tuple[int | None, int | None] | None = None  # n_tokens, n_past of the line
+    restored_quote: Quote | None = None
+    restore_failed: Quote | None = None
+    need_one_token: Quote | None = None
+    chunk_moves: int = 0
+    chunk_end: int | None = None
+    input_truncated: Quote | None = None
+    batch_starts: list[int] = field(default_factory=list)
+    progress: list[tuple[int, float]] = field(default_factory=list)  # n_tokens, fraction of "prompt processing"
+    progress_end: int | None = None
+    #: last "n_gen = N, tg = R t/s" before a shift: time in microseconds, tokens, tokens per second
+    generation_mark: tuple[int, int, float] | None = None
+    prompt_done: bool = False
+    has_draft: bool = False
+    mismatch_seen: bool = False
+    mismatch_old: str | None = None
+    mismatch_new: str | None = None
+    mismatch_ids: list[list[int]] = field(default_factory=list)
+    total_tokens: int | None = None
+    stop_reason: str | None = None  # eos, limit, context (debug lines only)
+    empty_prompt: bool = False
+
+    shifts: list[Shift] = field(default_factory=list)
+    error: Quote | None = None
+    error_reason: str | None = None
+    error_fields: dict[str, Any] = field(default_factory=dict)
+    cancel: Quote | None = None
+    release_quote: Quote | None = None
+    selected_quote: Quote | None = None
+
+    #: checkpoint lists; null where the level hides them
+    list_visible: bool | None = None
+    before: list[Checkpoint] | None = None
+    before_known: bool = False
+    created: list[Checkpoint] = field(default_factory=list)
+    evicted: list[Checkpoint] = field(default_factory=list)
+    thinned: list[Checkpoint] = field(default_factory=list)
+    superseded: list[Checkpoint] = field(default_factory=list)
+    invalidated: list[Checkpoint] = field(default_factory=list)
+    cleared: list[Checkpoint] = field(default_factory=list)
+    after: list[Checkpoint] | None = None
+    #: checkpoints that are gone but would fit the content this turn found, newest death last
+    dead: list[Checkpoint] = field(default_factory=list)
+    #: what happened to the slot's list before this turn: "shift", "slot-file", "cleared", ...
+    list_lost: list[tuple[str, int | None, str | None]] = field(default_factory=list)
+    #: content dropped from slots and cache so far that this prompt might have used
+    dropped: list[Dropped] = field(default_factory=list)
+    #: previous turn on the same content (slot), for triggers
+    previous: Turn | None = None
+    #: of the content that this turn found, up to the common prefix and beyond: the lowest position at
+    #: which a checkpoint was ever made, the starts of user messages that batches were cut at, and
+    #: whether earlier turns' batches were seen at all
+    first_born: int | None = None
+    user_starts: list[int] = field(default_factory=list)
+    boundaries_seen: bool = False
+
+    @property
+    def first_user_start(self) -> int | None:
+        return self.user_starts[0] if self.user_starts else None
+
+
+@dataclass(slots=True)
+class Run:
+    """One server process, as far as the log describes it."""
+
+    no: int
+    source: int
+    first_line: int
+    last_line: int
+    port: int | None = None
+    t0: int | None = None
+    build_text: str | None = None
+    build: int | None = None
+    build_min: int = 0
+    build_max: int | None = None
+    bracket_broken: bool = False
+    model: str | None = None
+    arch: str | None = None
+    has_recurrent: bool = False
+    has_attention: bool = False
+    has_swa_cache: bool = False
+    swa_full: bool = False
+    n_swa: int | None = None
+    swa_cells: int | None = None
+    no_partial_removal: bool = False
+    n_slots: int | None = None
+    #: one more than the highest slot id seen, where the start-up lines are missing
+    slots_seen: int | None = None
+    n_ctx_slot: int | None = None
+    n_batch: int | None = None
+    n_ubatch: int | None = None
+    kv_unified: bool | None = None
+    checkpoints_enabled: bool | None = None
+    checkpoints_max: int | None = None
+    checkpoints_min_step: int | None = None
+    prompt_cache_mib: float | None = None
+    prompt_cache_enabled: bool | None = None
+    context_shift: bool | None = None
+    shift_unsupported: bool = False
+    slots_debug: bool = False
+    slots_n_diff: int | None = None
+    verbosity: int | None = None
+    start_seen: bool = False
+    prefixed: bool = False
+    #: kinds of memory hints read from checkpoint lines
+    cp_equal: int = 0  # checkpoint lines with pos_min == pos_max
+    cp_wide: int = 0  # with pos_min < pos_max
+    saw_trace: bool = False
+    n_ctx_shifts: int = 0
+    cp_size_mib: float | None = None
+    turns: list[Turn] = field(default_factory=list)
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    n_turns: int = 0
+
+    @property
+    def memory(self) -> Memory:
+        """The memory kind, from libllama's lines, else from checkpoint positions; else unknown."""
+        if self.has_recurrent:
+            return "hybrid" if self.has_attention else "recurrent"
+        if self.has_swa_cache or (self.n_swa or 0) > 0:
+            return "swa"
+        if self.n_swa == 0 and self.has_attention:
+            return "plain"
+        if self.no_partial_removal:
+            return "hybrid"
+        if self.cp_wide:
+            return "swa"
+        if self.cp_equal:
+            return "hybrid"
+        return "unknown"

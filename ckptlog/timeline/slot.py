@@ -1,0 +1,85 @@
+"""One slot's state between and during turns: what it holds and which checkpoints live in its list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ckptlog.records import Fate
+from ckptlog.timeline.model import Checkpoint, Quote, Selection, Turn
+
+
+@dataclass(slots=True)
+class SlotState:
+    """``held`` is the number of tokens in the slot (null when a change left no line)."""
+
+    id: int
+    held: int | None = None
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    #: false when entries may exist that the log did not show (it began in mid-run, or lines lack)
+    list_known: bool = False
+    #: checkpoints that died but whose prefix the slot's content still has
+    dead: list[Checkpoint] = field(default_factory=list)
+    dead_max: int = -1
+    #: ("shift" | "slot-file" | "cleared" | "purged" | "prompt-cache", line, text) since the last turn
+    list_lost: list[tuple[str, int | None, str | None]] = field(default_factory=list)
+    turn: Turn | None = None
+    last_turn: Turn | None = None
+    content_from: str = "slot"
+    selection: Selection | None = None
+    #: positions at which checkpoints were ever made for the content held now (lowest), and where its user
+    #: messages begin, as far as batches were cut there
+    first_born: int | None = None
+    user_starts: list[int] = field(default_factory=list)
+    boundaries_seen: bool = False
+
+    def new_content(self) -> None:
+        """The slot holds other content now: nothing remembered of the old one applies."""
+        self.dead, self.dead_max = [], -1
+        self.first_born = None
+        self.user_starts = []
+        self.boundaries_seen = False
+
+    def remember_dead(self, checkpoint: Checkpoint) -> None:
+        self.dead.append(checkpoint)
+        self.dead_max = max(self.dead_max, checkpoint.n_tokens)
+
+    def forget_dead_beyond(self, n_common: int) -> None:
+        """The content parts at ``n_common``: a dead checkpoint beyond it never fits again."""
+        if self.dead_max > n_common:
+            self.dead = [c for c in self.dead if c.n_tokens <= n_common]
+            self.dead_max = max((c.n_tokens for c in self.dead), default=-1)
+
+    def kill(self, checkpoint: Checkpoint, fate: Fate, line: int | None, text: str | None, turn: Turn | None) -> None:
+        checkpoint.fate = fate
+        checkpoint.fate_line = line
+        checkpoint.fate_text = text
+        if turn is not None:
+            checkpoint.fate_task = turn.task
+            checkpoint.fate_turn_no = turn.no
+        self.checkpoints = [c for c in self.checkpoints if c is not checkpoint]
+
+    def clear_list(self, why: str, line: int | None, text: str | None, turn: Turn | None) -> list[Checkpoint]:
+        """The whole list goes without lines of its own; returns what went."""
+        gone = list(self.checkpoints)
+        for checkpoint in gone:
+            self.kill(checkpoint, "cleared", line, text, turn)
+        if gone or not self.list_known:
+            self.list_lost.append((why, line, text))
+        self.checkpoints = []
+        return gone
+
+    def find(self, n_tokens: int | None, pos_min: int | None, pos_max: int | None) -> Checkpoint | None:
+        """The oldest live entry with these positions."""
+        for checkpoint in self.checkpoints:
+            if n_tokens is not None and checkpoint.n_tokens != n_tokens:
+                continue
+            if pos_max is not None and checkpoint.pos_max != pos_max:
+                continue
+            if pos_min is not None and checkpoint.pos_min is not None and checkpoint.pos_min != pos_min:
+                continue
+            return checkpoint
+        return None
+
+
+def quote(line: int, text: str | None) -> Quote:
+    return Quote(line, text or "")

@@ -1,0 +1,165 @@
+"""What a server says of itself when it starts: each message sets a fact of the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ckptlog.events import Event
+from ckptlog.timeline.model import Run
+
+
+def _int(event: Event, name: str) -> int | None:
+    value = event.f.get(name)
+    return value if isinstance(value, int) else None
+
+
+def _text(event: Event, name: str = "text") -> str | None:
+    value = event.f.get(name)
+    return None if value is None else str(value).strip()
+
+
+def _build_info(run: Run, e: Event) -> None:
+    text = _text(e) or ""
+    number = _int(e, "number")
+    if number is None and (match := re.match(r"b?(\d+)", text)):
+        number = int(match.group(1))
+    run.build_text = text or run.build_text
+    if number:
+        run.build = number
+
+
+def _initializing_slots(run: Run, e: Event) -> None:
+    run.n_slots = _int(e, "n_slots")
+    run.n_ctx_slot = _int(e, "n_ctx_slot") or run.n_ctx_slot
+    unified = _text(e, "kv_unified")
+    if unified is not None:
+        run.kv_unified = unified in ("true", "1")
+
+
+def _prompt_cache_limit(run: Run, e: Event) -> None:
+    run.prompt_cache_enabled = True
+    limit = e.f.get("limit")
+    if isinstance(limit, int | float):
+        run.prompt_cache_mib = float(limit)
+    elif limit is not None and (match := re.match(r"\s*(\d+(?:\.\d+)?)", str(limit))):
+        run.prompt_cache_mib = float(match.group(1))
+
+
+def _prompt_cache_disabled(run: Run, e: Event) -> None:
+    run.prompt_cache_enabled = False
+    run.prompt_cache_mib = 0.0
+
+
+def _checkpoints_enabled(run: Run, e: Event) -> None:
+    run.checkpoints_enabled = True
+    run.checkpoints_max = _int(e, "max")
+    run.checkpoints_min_step = _int(e, "min_step")
+
+
+def _checkpoints_disabled(run: Run, e: Event) -> None:
+    run.checkpoints_enabled = False
+
+
+def _new_slot(run: Run, e: Event) -> None:
+    run.n_ctx_slot = _int(e, "n_ctx") or run.n_ctx_slot
+    if e.slot is not None:
+        run.n_slots = max(run.n_slots or 0, e.slot + 1)
+
+
+def _model(run: Run, e: Event) -> None:
+    path = _text(e, "path") or _text(e)
+    if path:
+        run.model = run.model or path.strip("'")
+
+
+def _general_name(run: Run, e: Event) -> None:
+    run.model = run.model or _text(e)
+
+
+def _n_swa(run: Run, e: Event) -> None:
+    run.n_swa = _int(e, "n")
+
+
+def _set(name: str, field: str = "n") -> Callable[[Run, Event], None]:
+    def apply(run: Run, e: Event) -> None:
+        value = _int(e, field)
+        if value is not None:
+            setattr(run, name, value)
+
+    return apply
+
+
+def _flag(name: str, value: bool = True) -> Callable[[Run, Event], None]:
+    def apply(run: Run, e: Event) -> None:
+        setattr(run, name, value)
+
+    return apply
+
+
+def _arch(run: Run, e: Event) -> None:
+    run.arch = _text(e)
+
+
+def _kv_unified(run: Run, e: Event) -> None:
+    run.kv_unified = _text(e) in ("true", "1")
+
+
+def _slots_debug(run: Run, e: Event) -> None:
+    run.slots_debug = bool(_int(e, "value"))
+
+
+def _kv_cache_size(run: Run, e: Event) -> None:
+    run.has_attention = True
+
+
+def _shift_unsupported(run: Run, e: Event) -> None:
+    run.shift_unsupported = True
+    run.context_shift = False
+
+
+def _swa_cells(run: Run, e: Event) -> None:
+    run.has_swa_cache = True
+    run.swa_cells = _int(e, "n")
+
+
+def _nothing(run: Run, e: Event) -> None:
+    return
+
+
+#: kind -> what it says of the run. Any of these behind a turn begins a new run.
+STARTUP: dict[str, Callable[[Run, Event], None]] = {
+    "server_init": _nothing,
+    "build_info": _build_info,
+    "verbosity": _set("verbosity"),
+    "loading_model": _model,
+    "model_loaded": _nothing,
+    "listening": _nothing,
+    "initializing_slots": _initializing_slots,
+    "new_slot": _new_slot,
+    "prompt_cache_limit": _prompt_cache_limit,
+    "prompt_cache_disabled": _prompt_cache_disabled,
+    "checkpoints_enabled": _checkpoints_enabled,
+    "checkpoints_disabled": _checkpoints_disabled,
+    "slots_debug": _slots_debug,
+    "slots_n_diff": _set("slots_n_diff", "value"),
+    "ctx_shift_unsupported": _shift_unsupported,
+    "kv_shift_unsupported": _shift_unsupported,
+    "no_partial_removal": _flag("no_partial_removal"),
+    "spec_uses_checkpoints": _nothing,
+    "arch": _arch,
+    "general_name": _general_name,
+    "n_swa": _n_swa,
+    "n_batch": _set("n_batch"),
+    "n_ubatch": _set("n_ubatch"),
+    "n_ctx_seq": _set("n_ctx_slot"),
+    "kv_unified": _kv_unified,
+    "swa_full_cache": _flag("swa_full"),
+    "swa_cells": _swa_cells,
+    "non_swa_cells": _nothing,
+    "recurrent_size": _flag("has_recurrent"),
+    "kv_cache_size": _kv_cache_size,
+}
+
+#: the first things a fresh process prints; others may also appear when a model is reloaded
+FRESH = frozenset({"server_init", "build_info", "verbosity", "loading_model", "arch", "initializing_slots"})

@@ -1,0 +1,71 @@
+"""Events in log order become runs and turns.
+
+One ``Tracker`` reads one source. Router children are told apart by port, each a stream of its
+own; a stream holds one run at a time. A turn is handed to ``on_turn`` as soon as nothing that
+the log may still say can change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ckptlog.events import Event
+from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.stream import Stream
+
+
+class Tracker:
+    """Feeds events to one stream per port; ``runs`` are in order of their first line.
+
+    ``before`` is the tracker of the source read just before: a rotated log goes on where it ended,
+    if it has no server start of its own and its time goes on.
+    """
+
+    def __init__(
+        self, source: int, on_turn: Callable[[Run, Turn], None] | None = None, before: Tracker | None = None
+    ) -> None:
+        self.source = source
+        self.on_turn = on_turn
+        self.runs: list[Run] = []
+        self._first_run = 0 if before is None else before._first_run + len(before.runs)
+        self._streams: dict[int | None, Stream] = {}
+        self._before = before
+
+    def feed(self, events: list[Event]) -> None:
+        streams = self._streams
+        for event in events:
+            stream = streams.get(event.port)
+            if stream is None:
+                stream = streams[event.port] = self._stream(event)
+            stream.take(event)
+
+    def _stream(self, event: Event) -> Stream:
+        """A new stream for a port, or the one of the source before if this log goes on with it."""
+        before = self._before
+        if before is not None:
+            old = before._streams.get(event.port)
+            if old is not None and old.goes_on_with(event):
+                del before._streams[event.port]
+                old.tracker = self
+                return old
+        return Stream(self, event.port)
+
+    def finish(self) -> None:
+        """No more sources: open turns are cut."""
+        if self._before is not None:
+            self._before.finish()
+        for stream in self._streams.values():
+            stream.finish("cut")
+
+    def keep_runs(self) -> list[Run]:
+        """The runs worth telling: a router parent's own lines make none where its children have turns."""
+        return [run for run in self.runs if run.n_turns or run.start_seen or len(self.runs) == 1]
+
+    def new_run(self, port: int | None, line: int) -> Run:
+        run = Run(self._first_run + len(self.runs), self.source, line, line, port=port)
+        self.runs.append(run)
+        return run
+
+    def turn_done(self, run: Run, turn: Turn) -> None:
+        if self.on_turn is not None:
+            self.on_turn(run, turn)

@@ -1,0 +1,119 @@
+"""What a rule looks at: one turn, its run, and the few numbers that every rule needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ckptlog.records import Basis, Evidence
+from ckptlog.timeline.model import Checkpoint, Run, Turn
+
+#: a re-prefill that lost fewer tokens than this is harmless ...
+HARMLESS_TOKENS = 128
+#: ... or fewer than this, if they are less than this share of the prompt
+HARMLESS_TOKENS_OF_LONG = 512
+HARMLESS_SHARE = 0.05
+#: a reuse point up to here counts as "from token 0" (BOS, a template's first header)
+NOTHING_CACHED = 8
+
+
+def costly(lost: int, n_prompt: int | None) -> bool:
+    """Is a loss of that many tokens worth a person's attention? (docs/outcomes: severity)"""
+    if lost < HARMLESS_TOKENS:
+        return False
+    small_part = n_prompt is not None and lost < HARMLESS_SHARE * n_prompt
+    return not (lost < HARMLESS_TOKENS_OF_LONG and small_part)
+
+
+@dataclass
+class Case:
+    """One turn before the judge."""
+
+    run: Run
+    turn: Turn
+    evidence: list[Evidence] = field(default_factory=list)
+
+    def quote(self, line: int | None, text: str | None, says: str) -> None:
+        """Add a log line as evidence, once."""
+        if line is None or not text:
+            return
+        if any(e.line == line for e in self.evidence):
+            return
+        self.evidence.append(Evidence(self.turn.source, line, text, says))
+
+    @cached_property
+    def common(self) -> tuple[int, int] | None:
+        """The common prefix as a range (both ends equal when it is known); null if nothing bounds it."""
+        turn = self.turn
+        if turn.n_common is not None:
+            return turn.n_common, turn.n_common
+        return turn.n_common_range
+
+    @cached_property
+    def lost(self) -> tuple[int, int] | None:
+        """``n_common - n_cached`` as a range, never negative."""
+        if self.common is None or self.turn.n_cached is None:
+            return None
+        return max(0, self.common[0] - self.turn.n_cached), max(0, self.common[1] - self.turn.n_cached)
+
+    @cached_property
+    def costly(self) -> bool | None:
+        """Was what the slot held lost at a cost? Null where the range does not decide."""
+        if self.lost is None:
+            return None
+        low, high = (costly(lost, self.turn.n_prompt) for lost in self.lost)
+        return low if low == high else None
+
+    @cached_property
+    def known_costly(self) -> bool:
+        """Did the server hold more of this prompt elsewhere, at a cost?"""
+        turn = self.turn
+        if turn.n_known is None or turn.n_cached is None:
+            return False
+        return costly(turn.n_known - turn.n_cached, turn.n_prompt)
+
+    @cached_property
+    def common_basis(self) -> Basis:
+        turn = self.turn
+        if turn.n_common is None:
+            return "inferred"
+        order: list[Basis] = ["observed", "derived", "inferred"]
+        bases = [turn.basis.get("n_common", "derived"), turn.basis.get("n_cached", "derived")]
+        return max(bases, key=order.index)
+
+    def would_serve(self, checkpoint: Checkpoint) -> bool:
+        """Could the server have resumed this turn from that checkpoint, had it lived?
+
+        As the search does: it must lie within the common prefix, and reach back far enough
+        (formats: policy, section 2, step 5; pos_min = 0 always does from b8929 on).
+        """
+        if self.common is None:
+            return False
+        n_common = self.common[0]
+        if checkpoint.n_tokens > n_common:
+            return False
+        if checkpoint.pos_min is None or self.run.memory in ("hybrid", "recurrent"):
+            return True
+        threshold = max(0, n_common - (self.run.n_swa or 0))
+        return checkpoint.pos_min == 0 or checkpoint.pos_min < threshold
+
+    def gain(self, checkpoint: Checkpoint) -> int:
+        """Tokens that resuming there would have saved."""
+        return checkpoint.n_tokens - (self.turn.n_cached or 0)
+
+    @cached_property
+    def best_dead(self) -> Checkpoint | None:
+        """The dead checkpoint that would have served this turn best, if that is worth naming."""
+        serving = [c for c in self.turn.dead if self.would_serve(c)]
+        if not serving:
+            return None
+        best = max(serving, key=lambda c: (c.n_tokens, c.fate_line or 0))
+        lost = self.lost[0] if self.lost is not None else 0
+        return best if self.gain(best) >= max(1, lost // 4) and self.gain(best) > NOTHING_CACHED else None
+
+    @cached_property
+    def ms_per_token(self) -> float | None:
+        turn = self.turn
+        if turn.prompt_ms is None or not turn.n_processed:
+            return None
+        return turn.prompt_ms / turn.n_processed

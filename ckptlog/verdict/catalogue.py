@@ -1,0 +1,45 @@
+"""Everything that has a name in a report, with the text that explains it (``ckptlog explain``, docs)."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Literal
+
+from ckptlog.verdict.causes import CAUSES
+from ckptlog.verdict.glossary import FIXES, OUTCOMES, VARIANTS
+from ckptlog.verdict.triggers import TRIGGERS
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name: its kind, a title, the text (paragraphs), and a worked example ("" if there is none)."""
+
+    name: str
+    kind: Literal["outcome", "variant", "cause", "trigger", "fix"]
+    title: str
+    text: str
+    example: str
+
+
+def _split(name: str, kind: Literal["outcome", "variant", "cause", "trigger", "fix"], doc: str) -> Entry:
+    title, _, rest = inspect.cleandoc(doc).partition("\n")
+    body, _, example = rest.strip().partition("\nExample: ")
+    if not example and body.startswith("Example: "):
+        body, example = "", body.removeprefix("Example: ")
+    return Entry(name, kind, title.strip(), body.strip(), example.strip())
+
+
+def entries() -> list[Entry]:
+    """All entries: outcomes, variants, causes (in the order in which they are tried), triggers, fixes."""
+    found: list[Entry] = []
+    found += [_split(name, "outcome", doc) for name, doc in OUTCOMES.items()]
+    found += [_split(name, "variant", doc) for name, doc in VARIANTS.items()]
+    seen: set[str] = set()
+    for rule in CAUSES:
+        if rule.name not in seen:
+            seen.add(rule.name)
+            found.append(_split(rule.name, "cause", rule.doc()))
+    found += [Entry(name, "trigger", name.replace("-", " ").capitalize(), text, "") for name, text in TRIGGERS.items()]
+    found += [_split(name, "fix", doc) for name, doc in FIXES.items()]
+    return found

@@ -1,0 +1,187 @@
+"""Findings for turns that failed in another way than by re-processing: refusal, limit, shift, error."""
+
+from __future__ import annotations
+
+from ckptlog.records import Fix
+from ckptlog.verdict import fixes
+from ckptlog.verdict.case import Case
+from ckptlog.verdict.outcomes import Judged
+from ckptlog.verdict.rule import Finding
+
+
+def _round_up(n: int, step: int = 1024) -> int:
+    return -(-n // step) * step
+
+
+def _context_flag(case: Case, per_slot: int) -> Fix:
+    """``-c`` is shared between the slots unless the KV cache is unified."""
+    run = case.run
+    slots = 1 if run.kv_unified else run.n_slots or 1
+    total = _round_up(per_slot) * slots
+    shared = f" ({slots} slots share -c)" if slots > 1 else ""
+    return Fix("larger-context", f"Give each slot at least {per_slot:,} tokens: -c {total}{shared}.", ["-c", str(total)])
+
+
+def rejection(case: Case, judged: Judged) -> Finding:
+    turn, run = case.turn, case.run
+    assert turn.error is not None
+    n_prompt = turn.n_prompt
+    limit = turn.error_fields.get("n_ctx") or turn.error_fields.get("n_batch")
+    if not isinstance(limit, int):
+        limit = turn.n_ctx_slot
+    case.quote(turn.error.line, turn.error.text, "the server refused the request; nothing was processed")
+    if judged.variant == "one-batch":
+        what = "An embedding or rerank input must fit in one physical batch"
+        if n_prompt is not None and isinstance(limit, int):
+            ratio = n_prompt / limit if limit else 0
+            text = f"{what}: it has {n_prompt:,} tokens, the batch holds {limit:,} ({ratio:.2f} x)."
+        else:
+            text = what + "."
+        size = str(_round_up(n_prompt or 4096, 512))
+        return Finding(
+            "one-batch", text, "observed",
+            [Fix("larger-batch", f"Raise the physical batch to {size}, or split the input.", ["-ub", size, "-b", size])],
+            [Fix("larger-context", "A larger -c alone: the limit here is the batch, not the context.", ["-c"])],
+        )  # fmt: skip
+    if n_prompt is not None and isinstance(limit, int) and limit:
+        ratio = n_prompt / limit
+        over = n_prompt - limit + 1
+        text = (
+            f"The prompt has {n_prompt:,} tokens, the slot's context {limit:,} ({ratio:.2f} x): {over:,} too many. "
+            "The request was refused (HTTP 400) and nothing was processed."
+        )
+    else:
+        text = "The prompt is longer than the slot's context. The request was refused (HTTP 400), nothing was processed."
+    todo: list[Fix] = []
+    if judged.variant == "near-miss" and n_prompt is not None:
+        todo.append(
+            Fix("shorten-history", "Let the client compact or cut its history a little earlier: this was a near miss.")
+        )
+        todo.append(_context_flag(case, n_prompt + 1024))
+    else:
+        if n_prompt is not None:
+            todo.append(_context_flag(case, n_prompt + 1024))
+        todo.append(Fix("shorten-history", "Or let the client compact its history before it reaches the limit."))
+    if (run.n_slots or 1) > 1 and not run.kv_unified and n_prompt is not None and isinstance(limit, int):
+        if n_prompt < limit * (run.n_slots or 1):
+            todo.insert(0, Fix(
+                "fewer-slots",
+                f"{run.n_slots} slots share the context: with fewer slots this prompt fits ({limit:,} tokens each now).",
+                ["--parallel", str(max(1, limit * (run.n_slots or 1) // (n_prompt + 1024)))],
+            ))  # fmt: skip
+    not_todo = [
+        Fix("checkpoints", "Checkpoint flags: a refused prompt never gets that far.", ["--ctx-checkpoints"]),
+    ]
+    return Finding("prompt-too-long", text, "observed", todo, not_todo)
+
+
+def limit_stop(case: Case, judged: Judged) -> Finding:
+    turn, run = case.turn, case.run
+    limit = turn.n_ctx_slot or run.n_ctx_slot
+    q = turn.release_quote
+    if q is not None:
+        case.quote(q.line, q.text, "the slot was full to the last token when generation ended")
+    generated = f" after {turn.n_generated:,} tokens" if turn.n_generated is not None else ""
+    full = f"the slot's {limit:,} tokens" if limit else "the slot"
+    text = (
+        f"The answer was cut off{generated}: prompt and answer filled {full}. The client saw only "
+        '"finish_reason": "length", as with max_tokens.'
+    )
+    if run.shift_unsupported:
+        text += " Context shift can't be used with this model's memory."
+    per_slot = (limit or 4096) + max(2048, (turn.n_generated or 0) * 2)
+    todo = [
+        _context_flag(case, per_slot),
+        Fix("shorten-history", "Or leave more room for the answer: compact the history earlier."),
+    ]
+    not_todo = [Fix("max-tokens", "A larger max_tokens: the context was full, not the budget.")]
+    if run.shift_unsupported or run.memory in ("hybrid", "recurrent"):
+        not_todo.append(Fix("context-shift", "--context-shift: this memory can't be shifted.", ["--context-shift"]))
+    else:
+        not_todo.append(
+            Fix("context-shift", "--context-shift would go on, but by deleting a part of the prompt in silence.", ["--context-shift"])
+        )
+    return Finding("context-full", text, judged.confidence, todo, not_todo)
+
+
+_HOLE_WORDS = {
+    "head": "right behind the first token, so the system prompt went first",
+    "history": "inside the prompt, behind the tokens that were kept",
+    "generated": "behind the prompt, so only earlier parts of the answer went",
+    "input": "from the middle of the prompt, before it was even processed",
+}
+
+
+def context_shift(case: Case, judged: Judged) -> Finding:
+    turn, run = case.turn, case.run
+    if turn.input_truncated is not None:
+        case.quote(turn.input_truncated.line, turn.input_truncated.text, "the prompt itself was cut")
+    for shift in turn.shifts[:3]:
+        low, high = shift.hole
+        case.quote(shift.line, shift.text, f"tokens {low:,} to {high - 1:,} were deleted")
+    gone = sum(s.n_discard for s in turn.shifts)
+    times = f"{len(turn.shifts)} times" if len(turn.shifts) > 1 else "once"
+    where = _HOLE_WORDS.get(judged.variant or "", "at a place that this log does not show exactly")
+    if turn.shifts:
+        text = f"The context was full; the server deleted a slice {times} ({gone:,} tokens in all) and went on: {where}."
+    else:
+        text = f"The prompt was longer than the context; the server cut a part out of it and went on: {where}."
+    text += " The model answered without it, and nothing told the client."
+    limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
+    todo = [_context_flag(case, limit * 2)]
+    old = run.build_max is not None and run.build_max < 6301
+    if old:
+        todo.append(Fix("no-shift", "Or refuse instead of deleting.", ["--no-context-shift"]))
+    else:
+        todo.append(Fix("no-shift", "Or start the server without --context-shift: then the client is told that the context is full."))
+    if judged.variant == "head":
+        todo.append(Fix("keep-the-prompt", 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).', ["--keep", "-1"]))
+    return Finding(
+        "context-full", text, judged.confidence, todo,
+        [Fix("checkpoints", "Checkpoint flags: they don't give the context more room.", ["--ctx-checkpoints"])],
+    )  # fmt: skip
+
+
+def error(case: Case, judged: Judged) -> Finding:
+    turn = case.turn
+    if turn.error is not None:
+        case.quote(turn.error.line, turn.error.text, "the server gave up the request")
+    reason = turn.error_reason or ""
+    if judged.variant == "crash":
+        text = "The server started anew while this turn was running: it had crashed or was stopped."
+        return Finding(
+            "crash", text, "observed",
+            [Fix("look-before-restart", "Look at the lines before the restart, and at the system's log (out of memory?).")],
+        )  # fmt: skip
+    if reason == "context_exceeded":
+        text = (
+            "All slots share one KV cache, and it ran out of cells: every running request was ended with an error "
+            "(HTTP 500), also those far below their own limit."
+        )
+        todo = [
+            Fix("larger-context", "Give -c room for all conversations together.", ["-c"]),
+            Fix("fewer-slots", "Or run fewer slots at a time.", ["--parallel"]),
+            Fix("split-cache", "Or split the cache, so that a slot can't take another's cells.", ["--no-kv-unified"]),
+        ]
+        return Finding("kv-cache-full", text, "observed", todo)
+    if reason in ("shift_disabled", "shift_shared"):
+        why = "shared between several choices (n > 1)" if reason == "shift_shared" else "not to be shifted here"
+        text = f"The context was full, and the prompt is {why}: the request ended with an error."
+        return Finding("shift-refused", text, "observed", [_context_flag(case, (case.run.n_ctx_slot or 4096) * 2)])
+    said = turn.error_fields.get("text")
+    text = "The request ended with an error of the server" + (f": {said}" if said else ".")
+    return Finding("server-error", text, "observed")
+
+
+def cancelled(case: Case) -> Finding:
+    turn = case.turn
+    if turn.cancel is not None:
+        case.quote(turn.cancel.line, turn.cancel.text, "the client had gone (closed connection or time-out)")
+    done = ""
+    if turn.n_processed is not None and turn.n_prompt is not None and not turn.prompt_done:
+        done = f" {turn.n_processed:,} of {turn.n_prompt:,} prompt tokens were done; they stay in the slot."
+    text = "The client went away before the answer was complete." + done
+    return Finding(
+        "client-gone", text, "observed",
+        [Fix("client-timeout", "If that was a time-out: raise it in the client, or make the prompt phase shorter.")],
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""What to do: each fix with the flag that this log's build knows, and what it costs."""
+
+from __future__ import annotations
+
+from ckptlog.records import Fix
+from ckptlog.server.builds import flag_exists
+from ckptlog.timeline.model import Run
+
+
+def known_flag(run: Run, *names: str) -> str | None:
+    """The first of these flags that the run's builds know (or may know)."""
+    maybe = None
+    for name in names:
+        exists = flag_exists(name, run.build_min or None, run.build_max)
+        if exists:
+            return name
+        if exists is None and maybe is None:
+            maybe = name
+    return maybe
+
+
+def count_flag(run: Run) -> str:
+    return known_flag(run, "--ctx-checkpoints", "--swa-checkpoints") or "--ctx-checkpoints"
+
+
+def spacing_flag(run: Run) -> str | None:
+    return known_flag(run, "--checkpoint-min-step", "--checkpoint-every-n-tokens")
+
+
+def ram_mib(run: Run, extra: int) -> str:
+    """What ``extra`` more checkpoints a slot cost in host RAM, from the sizes in this log."""
+    if not run.cp_size_mib:
+        return "host RAM for each checkpoint, no VRAM"
+    slots = run.n_slots or 1
+    total = run.cp_size_mib * extra * slots
+    amount = f"{total:,.0f}" if total >= 10 else f"{total:.2f}"
+    slot_words = f" x {slots} slots" if slots > 1 else ""
+    return f"at most {amount} MiB more host RAM ({extra} x {run.cp_size_mib:.3g} MiB{slot_words}), no VRAM"
+
+
+def raise_count(run: Run, needed: int | None) -> Fix:
+    """Keep more checkpoints; ``needed`` comes from a replay where there is one."""
+    flag = count_flag(run)
+    cap = run.checkpoints_max
+    if needed is not None:
+        extra = max(1, needed - (cap or 0))
+        return Fix("raise-checkpoint-count", f"Keep {needed} checkpoints a slot: {ram_mib(run, extra)}.", [flag, str(needed)])
+    target = max(4, 2 * (cap or 4))
+    text = (
+        f"Keep more checkpoints a slot, {target} to begin with: {ram_mib(run, target - (cap or 0))}. "
+        "How many are needed can't be computed from this log."
+    )
+    return Fix("raise-checkpoint-count", text, [flag, str(target)])
+
+
+def enable_checkpoints(run: Run) -> Fix:
+    flag = count_flag(run)
+    default = "3" if flag == "--swa-checkpoints" else "32" if (run.build_max or 99999) >= 8352 else "8"
+    return Fix("enable-checkpoints", f"Switch checkpoints on again; {default} is the default.", [flag, default])
+
+
+def smaller_step(run: Run, step: int | None) -> Fix | None:
+    flag = spacing_flag(run)
+    if flag is None:
+        return None
+    value = str(step if step is not None else 256)
+    return Fix("smaller-spacing", "Let checkpoints lie closer together: more of them fit a change.", [flag, value])
+
+
+def stop_rewriting_head() -> Fix:
+    return Fix(
+        "keep-the-head-stable",
+        "Make the client send the beginning of the prompt unchanged: move clocks, random ids, file lists and "
+        "memories from the system prompt to its very end or into the last user message.",
+    )
+
+
+def use_chat_endpoint(run: Run) -> Fix:
+    text = "Send the conversation to /v1/chat/completions: the server then knows where user messages begin"
+    if flag_exists("message_delimiters", run.build_min or None, run.build_max):
+        text += ", or name the delimiters in the request (message_delimiters)"
+    return Fix("use-chat-endpoint", text + ".")
+
+
+def upgrade(build: int, what: str) -> Fix:
+    return Fix("upgrade-server", f"Upgrade llama-server to b{build} or later: {what}.")
+
+
+def more_slots(run: Run) -> Fix:
+    n = (run.n_slots or 1) + 1
+    return Fix(
+        "give-each-conversation-a-slot",
+        f"Run with a slot for each conversation that goes on at the same time (now {run.n_slots or 'unknown'}); "
+        "with a split context give -c more room too.",
+        ["--parallel", str(n)],
+    )
+
+
+def larger_ram_cache(run: Run, mib: int | None = None) -> Fix | None:
+    if flag_exists("--cache-ram", run.build_min or None, run.build_max) is False:
+        return None
+    now = run.prompt_cache_mib
+    value = mib or (8192 if not now else int(now * 2))
+    return Fix(
+        "larger-prompt-cache",
+        f"Give the RAM prompt cache more room (now {'off' if not now else f'{now:,.0f} MiB'}): a conversation that "
+        "loses its slot then comes back from host RAM.",
+        ["--cache-ram", str(value)],
+    )
+
+
+def swa_full(run: Run) -> Fix | None:
+    if run.memory != "swa" or run.swa_full:
+        return None
+    return Fix(
+        "swa-full",
+        "Or keep the whole sliding-window cache: every prefix can be resumed without checkpoints, at the price of "
+        "the full context's memory for those layers.",
+        ["--swa-full"],
+    )
+
+
+def larger_context(n: int) -> Fix:
+    return Fix("larger-context", f"Give each slot at least {n:,} tokens of context.", ["-c", str(n)])
+
+
+# ------------------------------------------------------------------ what would not help
+
+
+def not_swa_full(run: Run) -> Fix | None:
+    if run.memory in ("hybrid", "recurrent"):
+        return Fix("swa-full", "--swa-full: this memory has no sliding window to keep whole.", ["--swa-full"])
+    return None
+
+
+def not_larger_context(run: Run, most: int | None) -> Fix | None:
+    if run.n_ctx_slot is None:
+        return None
+    used = f"; {most:,} of {run.n_ctx_slot:,} tokens were in use" if most else ""
+    return Fix("larger-context", f"A larger -c: nothing overflowed here{used}.", ["-c"])
+
+
+def not_cache_reuse(run: Run) -> Fix | None:
+    if run.memory in ("swa", "hybrid", "recurrent"):
+        return Fix("cache-reuse", "--cache-reuse: the server switches it off for this memory.", ["--cache-reuse"])
+    return None

@@ -1,0 +1,196 @@
+"""Texts for the names that no rule class carries: outcomes, variants, fixes.
+
+Each text: a title line, a blank line, paragraphs; a last paragraph may begin with "Example: ".
+"""
+
+from __future__ import annotations
+
+OUTCOMES: dict[str, str] = {
+    "arrival-rejection": """
+        The request was refused at the door
+
+        The prompt is as long as the slot's context or longer (for embeddings: longer than a physical batch). The
+        server answers HTTP 400 (500 for a batch) and processes nothing; the slot keeps what it held.
+
+        Example: request (9216 tokens) exceeds the available context size (8192 tokens), try increasing it""",
+    "limit-stop": """
+        The answer stopped because the context was full
+
+        Prompt and answer filled the slot to its last token, and context shift was off. The client sees only
+        "finish_reason": "length", the same as for max_tokens.
+
+        Example: stop processing: n_tokens = 8191, truncated = 1 in a slot of 8,192""",
+    "context-shift": """
+        A slice of the context was deleted and the answer went on
+
+        With context shift on, a full context loses a slice: the first n_keep tokens stay, half of the rest behind
+        them goes. With n_keep 0 that is the system prompt. Nothing tells the client.
+
+        Example: slot context shift, n_keep = 0, n_left = 8191, n_discard = 4095""",
+    "checkpoint-reprefill": """
+        The prompt was processed again although its beginning had been there
+
+        The new prompt shares a beginning with what the slot held, but this model's memory (sliding window, hybrid,
+        recurrent) can't be rewound, and no context checkpoint fitted. The tokens in common were evaluated
+        again. It is harmless under 128 tokens, or under 512 tokens and 5 % of the prompt; else costly.
+
+        Example: 8,623 tokens in common, 0 reused""",
+    "reused": """
+        Went on from where the slot was
+
+        The whole common prefix was reused (all but the last token, if nothing was new). Healthy.""",
+    "restored": """
+        Resumed from a context checkpoint
+
+        A checkpoint near the divergence was restored, little was lost. Healthy.""",
+    "cold": """
+        A fresh prompt
+
+        The slot held nothing, or nothing in common with this prompt. Healthy: every conversation starts so.""",
+    "cancelled": """
+        The client went away
+
+        The connection was closed before the answer was complete. What was processed stays in the slot.""",
+    "error": """
+        The server gave up the request
+
+        A server error: a full unified cache, a refused shift, a crash, an invalid request.""",
+    "not-completion": """
+        No completion
+
+        An embedding, a rerank, or an empty prompt: there is nothing to judge about reuse.""",
+    "unknown": """
+        The log does not show it
+
+        The lines that would tell are missing (log level, a cut log). The report says how to capture more.""",
+}
+
+VARIANTS: dict[str, str] = {
+    "near-miss": """
+        Refused, but close
+
+        The prompt is up to 1.1 times the context: cutting a little of the history is enough.""",
+    "oversized": """
+        Refused, far too long
+
+        The prompt is more than 1.1 times the context.""",
+    "one-batch": """
+        Refused: the input must fit in one batch
+
+        Embeddings and rerank inputs are processed in one physical batch (-ub); the context size does not matter.""",
+    "head": """
+        The hole begins right behind the first token
+
+        n_keep is 0 (or 1 with BOS): the system prompt is the first thing to go.""",
+    "history": """
+        The hole lies inside the prompt
+
+        The first n_keep tokens stay, the conversation's history behind them goes.""",
+    "generated": """
+        The hole lies in the answer
+
+        n_keep covers the whole prompt (--keep -1): only earlier parts of the answer go.""",
+    "input": """
+        The prompt itself was cut
+
+        Builds up to b6628 with context shift on shorten a prompt that is too long instead of refusing it.""",
+    "full": """
+        Processed again from the beginning
+
+        At most 8 tokens were reused, whatever the log's verb says.""",
+    "partial": """
+        Resumed far back
+
+        A checkpoint was restored, but more than half of the common prefix (and at least 128 tokens) was lost.""",
+    "silent": """
+        Processed again without a line that says so
+
+        The log's level hides the checkpoint messages; the loss follows from the counts.""",
+    "crash": """
+        The server went down
+
+        A new server start stands in the log before the turn's end.""",
+}
+
+FIXES: dict[str, str] = {
+    "raise-checkpoint-count": """
+        Keep more checkpoints a slot
+
+        --ctx-checkpoints N (up to b6628: --swa-checkpoints). Each costs host RAM (the size is in the log), no VRAM.""",
+    "enable-checkpoints": """
+        Switch checkpoints on
+
+        --ctx-checkpoints 32 is the default of current builds.""",
+    "smaller-spacing": """
+        Let checkpoints lie closer together
+
+        --checkpoint-min-step N (b9310 and later), --checkpoint-every-n-tokens N (b8352 to b9305).""",
+    "swa-full": """
+        Keep the whole sliding-window cache
+
+        --swa-full: no checkpoints needed, at the price of the full context's memory. Only for sliding-window models.""",
+    "keep-the-head-stable": """
+        Send the beginning of the prompt unchanged
+
+        Clocks, ids, file lists and memories belong at the end of the prompt.""",
+    "use-chat-endpoint": """
+        Use the chat endpoint
+
+        /v1/chat/completions tells the server where user messages begin; raw prompts don't.""",
+    "give-each-conversation-a-slot": """
+        A slot for each conversation
+
+        --parallel N; without a unified cache -c is split between the slots.""",
+    "larger-prompt-cache": """
+        More room for the RAM prompt cache
+
+        --cache-ram MiB: conversations that lose their slot come back from host RAM.""",
+    "larger-context": """
+        A larger context
+
+        -c N; with several slots each gets its share unless the cache is unified.""",
+    "fewer-slots": """
+        Fewer slots
+
+        --parallel N: fewer conversations at a time share the context.""",
+    "shorten-history": """
+        Compact the history earlier
+
+        Most agents have a setting for the context size: set it below the slot's.""",
+    "larger-batch": """
+        A larger physical batch
+
+        -ub N -b N: embeddings and rerank inputs must fit in one.""",
+    "upgrade-server": """
+        Upgrade llama-server
+
+        A later build does not have this fault.""",
+    "send-cache-prompt": """
+        Let the request use the cache
+
+        "cache_prompt": true, or leave the field out.""",
+    "no-shift": """
+        Don't shift
+
+        Without --context-shift a full context ends the answer, and the client can react.""",
+    "keep-the-prompt": """
+        Keep the prompt when shifting
+
+        "n_keep": -1 in the request, or --keep -1.""",
+    "split-cache": """
+        Split the KV cache
+
+        --no-kv-unified: each slot has its own cells.""",
+    "client-timeout": """
+        A longer time-out in the client
+
+        Long prompts take minutes on small machines.""",
+    "check-cache-load": """
+        Find out why the saved prompt could not be loaded
+
+        The lines before it name the reason.""",
+    "look-before-restart": """
+        Look at the lines before the restart
+
+        The last lines of the old process, and the system's log, tell why it ended.""",
+}

@@ -1,0 +1,115 @@
+"""One turn in, its verdict out: outcome, severity, trigger, cause, evidence, fixes, words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ckptlog.records import FAILURES, Basis, Evidence, Fix, Outcome
+from ckptlog.timeline.model import Run, Turn
+from ckptlog.verdict import endings
+from ckptlog.verdict.case import Case
+from ckptlog.verdict.causes import find_cause
+from ckptlog.verdict.outcomes import Judged, judge_outcome
+from ckptlog.verdict.rule import Finding
+from ckptlog.verdict.triggers import trigger
+from ckptlog.verdict.words import headline
+
+
+@dataclass
+class Verdict:
+    """What is said of one turn; the fields are those of the public record."""
+
+    outcome: Outcome
+    severity: Literal["harmless", "costly"] | None
+    failed: bool
+    also: list[Outcome]
+    variant: str | None
+    trigger: str | None
+    cause: str | None
+    confidence: Basis
+    n_lost: int | None
+    lost_ms: float | None
+    headline: str
+    explanation: str
+    evidence: list[Evidence] = field(default_factory=list)
+    fixes: list[Fix] = field(default_factory=list)
+    not_fixes: list[Fix] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+ORDER: tuple[Basis, ...] = ("observed", "derived", "inferred")
+
+
+def judge(run: Run, turn: Turn) -> Verdict:
+    """The verdict on one finished turn of a run."""
+    case = Case(run, turn)
+    judged = judge_outcome(case)
+    what, what_basis = (None, "observed") if judged.outcome in ("arrival-rejection", "not-completion") else trigger(case)
+    del what_basis
+    finding = _finding(case, judged)
+    failed = judged.outcome in FAILURES and judged.severity != "harmless"
+    n_lost = _n_lost(case, judged)
+    lost_ms = None
+    if n_lost is not None and case.ms_per_token is not None:
+        lost_ms = round(n_lost * case.ms_per_token, 3)
+    confidence = judged.confidence
+    if finding is not None:
+        confidence = max(confidence, finding.confidence, key=ORDER.index)
+    missing = list(finding.missing) if finding is not None else []
+    if judged.outcome == "unknown":
+        missing.append(
+            "what this turn reused (run with -lv 4)" if not turn.list_visible else "the beginning of this turn"
+        )
+    prefill = judged.outcome == "checkpoint-reprefill" or "checkpoint-reprefill" in judged.also
+    return Verdict(
+        outcome=judged.outcome,
+        severity=judged.severity,
+        failed=failed,
+        also=judged.also,
+        variant=judged.variant,
+        trigger=what,
+        cause=finding.cause if finding is not None and prefill and judged.outcome == "checkpoint-reprefill" else None,
+        confidence=confidence,
+        n_lost=n_lost,
+        lost_ms=lost_ms,
+        headline=headline(case, judged, n_lost, lost_ms),
+        explanation=finding.explanation if finding is not None else "",
+        evidence=case.evidence,
+        fixes=finding.fixes if finding is not None else [],
+        not_fixes=finding.not_fixes if finding is not None else [],
+        missing=missing,
+    )
+
+
+def _finding(case: Case, judged: Judged) -> Finding | None:
+    match judged.outcome:
+        case "arrival-rejection":
+            return endings.rejection(case, judged)
+        case "limit-stop":
+            return endings.limit_stop(case, judged)
+        case "context-shift":
+            return endings.context_shift(case, judged)
+        case "checkpoint-reprefill":
+            finding = find_cause(case)
+            if judged.severity == "harmless":
+                finding.fixes, finding.not_fixes = [], []
+            return finding
+        case "error":
+            return endings.error(case, judged)
+        case "cancelled":
+            return endings.cancelled(case)
+        case "restored":
+            q = case.turn.restored_quote
+            if q is not None:
+                case.quote(q.line, q.text, "evaluation went on from here")
+    return None
+
+
+def _n_lost(case: Case, judged: Judged) -> int | None:
+    turn = case.turn
+    if judged.outcome in ("arrival-rejection", "not-completion"):
+        return None
+    if turn.n_common is None or turn.n_cached is None:
+        return None
+    return max(0, turn.n_common - turn.n_cached)

@@ -1,0 +1,221 @@
+"""Which outcome a turn had: one of the four failures, a healthy end, or something else.
+
+The order of precedence is that of the harm to the answer (docs/outcomes): rejection, shift, limit
+stop, costly re-prefill, error, cancelled, harmless re-prefill, healthy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ckptlog.records import Basis, Outcome
+from ckptlog.timeline.figures import refused
+from ckptlog.timeline.model import Run, Shift, Turn
+from ckptlog.verdict.case import HARMLESS_TOKENS, NOTHING_CACHED, Case
+
+#: a refused prompt up to this ratio of the limit is a near miss
+NEAR_MISS = 1.1
+ONE_BATCH_REASONS = frozenset(
+    {"too_large", "too_large_old", "larger_than_context", "larger_than_context_old", "options_too_large"}
+)
+
+
+@dataclass
+class Judged:
+    outcome: Outcome
+    variant: str | None = None
+    severity: Literal["harmless", "costly"] | None = None
+    confidence: Basis = "derived"
+    also: list[Outcome] = field(default_factory=list)
+
+
+def judge_outcome(case: Case) -> Judged:
+    """The primary outcome, and the other failures of the same turn."""
+    run, turn = case.run, case.turn
+    found: list[Judged] = []
+    if refused(turn):
+        return Judged("arrival-rejection", rejection_variant(turn), confidence="observed")
+    if turn.shifts or turn.input_truncated is not None:
+        found.append(Judged("context-shift", shift_variant(run, turn), confidence="observed"))
+    stop = limit_stop(run, turn)
+    if stop is not None:
+        found.append(Judged("limit-stop", confidence=stop))
+    prefill = judge_prefill(case)
+    if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
+        found.append(prefill)
+    if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None):
+        found.append(Judged("error", "crash" if turn.error is None else None, confidence="observed"))
+    elif turn.ended == "cancel":
+        found.append(Judged("cancelled", confidence="observed"))
+    elif not_completion(run, turn):
+        found.append(Judged("not-completion", confidence="derived"))
+    if prefill is not None and prefill not in found:
+        found.append(prefill)
+    if not found:
+        return Judged("unknown", confidence="inferred")
+    first = found[0]
+    if first.outcome == "not-completion":
+        return first
+    failures = ("context-shift", "limit-stop", "checkpoint-reprefill", "error", "cancelled")
+    first.also = [j.outcome for j in found[1:] if j.outcome in failures]
+    return first
+
+
+def rejection_variant(turn: Turn) -> str | None:
+    if turn.error_reason in ONE_BATCH_REASONS:
+        return "one-batch"
+    n_prompt, limit = turn.error_fields.get("n_prompt"), turn.error_fields.get("n_ctx")
+    if not isinstance(n_prompt, int) or not isinstance(limit, int) or limit <= 0:
+        return None
+    return "near-miss" if n_prompt / limit <= NEAR_MISS else "oversized"
+
+
+def shift_variant(run: Run, turn: Turn) -> str | None:
+    """By where the (first) hole begins; each shift gets its own word as well."""
+    if turn.input_truncated is not None and not turn.shifts:
+        return "input"
+    prompt_left = turn.n_prompt if turn.n_prompt is not None else _prompt_at_first_shift(turn)
+    exact = turn.n_prompt is not None
+    for shift in turn.shifts:
+        shift.variant = _hole_variant(shift, prompt_left, exact)
+        if prompt_left is not None and shift.n_keep < prompt_left:
+            prompt_left = max(shift.n_keep, prompt_left - shift.n_discard)
+    if turn.input_truncated is not None:
+        return "input"
+    return turn.shifts[0].variant
+
+
+def _hole_variant(shift: Shift, prompt_left: int | None, exact: bool) -> str | None:
+    if prompt_left is None:
+        return "head" if shift.n_keep <= 1 else None
+    slack = 0 if exact else max(2, prompt_left // 50)
+    if shift.n_keep >= prompt_left - slack:
+        return "generated"
+    return "head" if shift.n_keep <= 1 else "history"
+
+
+def _prompt_at_first_shift(turn: Turn) -> int | None:
+    """The prompt's length from the tokens generated until the first shift (rate x time)."""
+    shift = turn.shifts[0] if turn.shifts else None
+    if shift is None or turn.generation_mark is None or shift.t is None:
+        return None
+    t, n, rate = turn.generation_mark
+    generated = n + rate * (shift.t - t) / 1e6
+    held = shift.n_keep + shift.n_left
+    return max(0, round(held - generated))
+
+
+def limit_stop(run: Run, turn: Turn) -> Basis | None:
+    """Did generation end because the context was full (and shifting off)?
+
+    ``truncated`` is 1 for it from b6900 on, 0 up to b6751; n_tokens + 1 >= n_ctx_slot in both
+    (formats: policy, section 5).
+    """
+    if turn.shifts or turn.ended != "release" or turn.n_released is None or turn.is_child and turn.error:
+        return None
+    if turn.stop_reason in ("eos", "limit"):
+        return None
+    limit = turn.n_ctx_slot or run.n_ctx_slot
+    full = limit is not None and turn.n_released + 1 >= limit
+    if turn.stop_reason == "context":
+        return "observed"
+    if turn.truncated:
+        return "observed" if full or limit is None else ("derived" if _nearly(turn.n_released, limit) else None)
+    old = run.build_max is not None and run.build_max < 6900
+    if full and old and (turn.n_generated or 0) > 0:
+        return "derived"
+    return None
+
+
+def _nearly(n: int, limit: int) -> bool:
+    return n + 64 >= limit
+
+
+def not_completion(run: Run, turn: Turn) -> bool:
+    """Embeddings and rerank print no timing and end with just their prompt in the slot."""
+    if turn.ended != "release" or turn.n_generated is not None or turn.prompt_ms is not None:
+        return False
+    if turn.prompt_done or turn.cancel is not None or not turn.start_seen:
+        return False
+    if turn.empty_prompt:
+        return True
+    if turn.n_prompt is not None:
+        return turn.n_released == turn.n_prompt
+    return turn.n_released is not None and run.prefixed
+
+
+def judge_prefill(case: Case) -> Judged | None:
+    """How the prompt's beginning was come by: reused, restored, cold, or processed again."""
+    turn = case.turn
+    n_cached = turn.n_cached
+    if turn.is_child:
+        return Judged("reused", confidence="derived")
+    if n_cached is None:
+        return None
+    if case.common is None:
+        return _without_common(case, n_cached)
+    low, high = case.common
+    basis = case.common_basis
+    if case.known_costly and not case.costly and not _whole_loaded(case):
+        variant = "full" if n_cached <= NOTHING_CACHED else "partial"
+        return Judged("checkpoint-reprefill", variant, "costly", basis)
+    if high == 0:
+        return Judged("cold", confidence=basis) if n_cached == 0 else Judged("reused", confidence=basis)
+    if turn.chunk_moves and n_cached >= low:
+        return Judged("reused", confidence=basis)
+    if turn.n_prompt is not None and n_cached >= turn.n_prompt - 1 and turn.restored is None:
+        return Judged("reused", confidence=basis)
+    if low <= n_cached <= high and turn.restored is None and low != high:
+        return Judged("reused", confidence="inferred") if n_cached > NOTHING_CACHED or low > 0 else _undecided(case)
+    if n_cached >= high:
+        return Judged("restored" if turn.restored is not None else "reused", confidence=basis)
+    if low == 0 and n_cached == 0 and turn.forced is None:
+        return _undecided(case)
+    return _lost(case, n_cached, low, basis)
+
+
+def _whole_loaded(case: Case) -> bool:
+    return case.turn.n_known is not None and case.turn.n_cached is not None and (
+        case.turn.n_known <= case.turn.n_cached
+    )  # fmt: skip
+
+
+def _lost(case: Case, n_cached: int, low: int, basis: Basis) -> Judged:
+    turn = case.turn
+    severity: Literal["harmless", "costly"] | None = None
+    if case.costly is not None:
+        severity = "costly" if case.costly else "harmless"
+    hidden = not turn.list_visible
+    if n_cached <= NOTHING_CACHED:
+        variant = "silent" if hidden else "full"
+        return Judged("checkpoint-reprefill", variant, severity, "inferred" if hidden else basis)
+    assert case.lost is not None
+    lost = case.lost[0]
+    if lost >= HARMLESS_TOKENS and lost > low / 2:
+        variant = "silent" if hidden else "partial"
+        return Judged("checkpoint-reprefill", variant, severity, "inferred" if hidden else basis)
+    return Judged("restored", confidence="inferred" if hidden else basis)
+
+
+def _undecided(case: Case) -> Judged:
+    """Nothing reused, and the common prefix is between nothing and something."""
+    if case.costly is False and case.common is not None and case.common[1] <= NOTHING_CACHED:
+        return Judged("cold", confidence="inferred")
+    return Judged("unknown", confidence="inferred")
+
+
+def _without_common(case: Case, n_cached: int) -> Judged | None:
+    """The common prefix is not known at all: some outcomes are certain all the same."""
+    turn = case.turn
+    if n_cached == 0:
+        if turn.n_held == 0:
+            return Judged("cold", confidence="derived")
+        if turn.forced is not None:
+            return Judged("checkpoint-reprefill", "full", None, "observed")
+        return Judged("unknown", confidence="inferred")
+    if turn.restored is not None:
+        return Judged("restored", confidence="observed")
+    if n_cached > NOTHING_CACHED:
+        return Judged("reused", confidence="inferred")
+    return Judged("unknown", confidence="inferred")

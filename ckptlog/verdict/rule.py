@@ -1,0 +1,39 @@
+"""What a rule is: a small class whose docstring is what ``ckptlog explain NAME`` prints."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ckptlog.records import Basis, Fix
+from ckptlog.verdict.case import Case
+
+
+@dataclass
+class Finding:
+    """A rule's answer for one turn."""
+
+    cause: str
+    explanation: str
+    confidence: Basis
+    fixes: list[Fix] = field(default_factory=list)
+    not_fixes: list[Fix] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+class CauseRule:
+    """A reason why the server could not resume. ``find`` answers null when it does not apply.
+
+    Subclasses carry the text for people in their docstring: a title line, then paragraphs under
+    the headings "What happened", "How to see it", "What to do", "Example".
+    """
+
+    name: ClassVar[str]
+
+    def find(self, case: Case) -> Finding | None:
+        raise NotImplementedError
+
+    @classmethod
+    def doc(cls) -> str:
+        return inspect.cleandoc(cls.__doc__ or "")
