@@ -35,6 +35,7 @@ FIELDS = {
     "slot-save-path": ("slot_save_path",),
     "slot-prompt-similarity": ("slot_prompt_similarity",),
     "embeddings": ("embedding",),
+    "pooling": ("pooling_type",),
     "reasoning-format": ("reasoning_format",),
     "log-prompts-dir": ("path_prompts_log_dir",),
 }
@@ -86,7 +87,12 @@ def main():
     params.model.path = config["model"]
     # one thread: the scenarios test bookkeeping, and runs on a busy machine must not starve
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = config.get("threads", 1)
-    for name, value in (("warmup", False), ("fit_params", False), ("use_jinja", True), ("endpoint_slots", True)):
+    for name, value in (
+        ("warmup", False),
+        ("fit_params", False),
+        ("use_jinja", True),
+        ("endpoint_slots", True),
+    ):
         if hasattr(params, name):
             setattr(params, name, value)
     missing = set_flags(params, config["flags"])

@@ -39,7 +39,9 @@ class Client:
         finally:
             connection.close()
 
-    def post_and_hang_up(self, path: str, body: dict[str, Any], *, seconds: float | None, chunks: int) -> None:
+    def post_and_hang_up(
+        self, path: str, body: dict[str, Any], *, seconds: float | None, chunks: int
+    ) -> None:
         """Send, then close after ``seconds``, or (None) once ``chunks`` pieces of a streamed answer came."""
         connection = self._send(path, {**body, "stream": True})
         if seconds is None:

@@ -37,7 +37,7 @@ CHAT_TEMPLATE = (
     "{{- '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' + '\\n' -}}"
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}"
-    "{%- if enable_thinking is defined and enable_thinking -%}{{- '<think>\\n' -}}{%- endif -%}{%- endif -%}"
+    "{%- if enable_thinking is defined and enable_thinking -%}{{- '<think>' -}}{%- endif -%}{%- endif -%}"
 )
 
 _OPEN = ("I", "The", "This", "Now", "We")
@@ -58,8 +58,10 @@ _NEXT: dict[tuple[str, ...], tuple[str, ...]] = {
     (".",): (" The", " This", " Now", IM_END),
     (" The", " This", " Now"): _NOUN,
     ("\n", "\n\n"): _OPEN,
-    # reasoning has words of its own, so that the walk stays in it until it ends
-    (THINK,): _WHY,
+    # reasoning has words of its own, so that the walk stays in it until it ends; it starts without
+    # a space, because the server trims what it returns
+    (THINK,): ("So", "First"),
+    ("So", "First"): _MARK,
     _WHY: _MARK,
     _MARK: (";",),
     (";",): (*_WHY, END_THINK),
@@ -118,7 +120,8 @@ class TinyModel:
         vocab, w = vocabulary(), self.writer
         control = len(vocab.tokens) - len(SPECIAL)
         types = [gguf.TokenType.NORMAL] * control + [
-            gguf.TokenType.USER_DEFINED if s in (THINK, END_THINK) else gguf.TokenType.CONTROL for s in SPECIAL
+            gguf.TokenType.USER_DEFINED if s in (THINK, END_THINK) else gguf.TokenType.CONTROL
+            for s in SPECIAL
         ]
         w.add_tokenizer_model("gpt2")
         w.add_tokenizer_pre("qwen2")

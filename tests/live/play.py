@@ -141,7 +141,10 @@ class Player:
             case sc.Compact():
                 chat = self._chat(step.chat)
                 summary = "Summary: " + texts.sentences(step.words, seed=_seed(chat.name, 2000))
-                chat.messages[1:-2] = [{"role": "user", "content": summary}, {"role": "assistant", "content": "I see."}]
+                chat.messages[1:-2] = [
+                    {"role": "user", "content": summary},
+                    {"role": "assistant", "content": "I see."},
+                ]
             case sc.Fork():
                 old = self._chat(step.chat)
                 end = old.users()[step.turns] if len(old.users()) > step.turns else len(old.messages)
@@ -195,7 +198,7 @@ class Player:
         content = self._request(step, chat)
         if content is not None:
             if step.think:
-                content = "<think>\n" + content
+                content = "<think>" + content
             chat.messages.append({"role": "assistant", "content": content})
 
     def _render(self, messages: list[dict[str, str]], think: bool) -> str:
@@ -308,8 +311,15 @@ class Player:
             request.n_prompt = reply.body["usage"]["prompt_tokens"]
 
     def _slot(self, step: sc.Slot) -> None:
-        request = self._new_request(step.label or f"{step.action} slot {step.slot}", f"/slots/{step.slot}?action={step.action}")
-        request.action, request.slot, request.file, request.expect = step.action, step.slot, step.file, step.expect
+        request = self._new_request(
+            step.label or f"{step.action} slot {step.slot}", f"/slots/{step.slot}?action={step.action}"
+        )
+        request.action, request.slot, request.file, request.expect = (
+            step.action,
+            step.slot,
+            step.file,
+            step.expect,
+        )
         reply = self.server.client.post(request.endpoint, {"filename": step.file})
         request.t1, request.status = time.time(), reply.status
         request.error = None if reply.status == 200 else reply.body
@@ -359,7 +369,9 @@ def _describe(step: sc.Send) -> str:
 def _is_rejection(body: Any) -> bool:
     """Refused at admission: too long for the context, or for one batch."""
     message = str(body)
-    return any(s in message for s in ("exceeds the available context size", "too large to process", "exceed_context"))
+    return any(
+        s in message for s in ("exceeds the available context size", "too large to process", "exceed_context")
+    )
 
 
 def _end(r: Request) -> str:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.live import scenario as sc
+from tests.live.environments import environment
 from tests.live.play import Release, play
 
 FOLDER = Path(__file__).parents[2] / "sample_logs"
@@ -22,14 +23,17 @@ def write_samples(release: Release, models: Path, names: list[str], folder: Path
     with tempfile.TemporaryDirectory() as scratch:
         for name in names or samples:
             scenario = samples[name]
-            truth = play(scenario, scenario.models[0], release, models=models, folder=Path(scratch))
+            chosen = environment(scenario.release) if scenario.release else release
+            truth = play(scenario, scenario.models[0], chosen, models=models, folder=Path(scratch))
             problems += truth.surprises()
             log = Path(scratch) / f"{name}.log"
             if log.stat().st_size > MAX_BYTES:
                 problems.append(f"{name}: {log.stat().st_size} bytes, more than {MAX_BYTES}")
             shutil.copyfile(log, folder / file_name(scenario))
             print(f"{file_name(scenario)}: {log.stat().st_size} bytes, {len(truth.turns())} turns")
-    (folder / "index.toml").write_text(index({n: s for n, s in samples.items() if (folder / file_name(s)).exists()}))
+    (folder / "index.toml").write_text(
+        index({n: s for n, s in samples.items() if (folder / file_name(s)).exists()})
+    )
     return problems
 
 

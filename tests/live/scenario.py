@@ -20,7 +20,9 @@ Flag = int | float | bool | str
 Value = str | int | bool | None
 
 
-class Step(msgspec.Struct, frozen=True, tag_field="do", tag=str.lower, forbid_unknown_fields=True, kw_only=True):
+class Step(
+    msgspec.Struct, frozen=True, tag_field="do", tag=str.lower, forbid_unknown_fields=True, kw_only=True
+):
     """One thing the client does. ``label`` goes into the truth file as what the step means."""
 
     label: str = ""
@@ -143,7 +145,20 @@ class Together(Step, frozen=True):
 
 
 AnyStep = (
-    Send | Say | Repeat | Edit | Rewrite | Strip | Undo | Compact | Fork | Embed | Slot | Restart | Pause | Together
+    Send
+    | Say
+    | Repeat
+    | Edit
+    | Rewrite
+    | Strip
+    | Undo
+    | Compact
+    | Fork
+    | Embed
+    | Slot
+    | Restart
+    | Pause
+    | Together
 )
 
 
@@ -183,6 +198,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     #: the logger's switches: jsonl, colors, prefix, timestamps
     logger: dict[str, bool] = {}
     sample: Sample | None = None
+    #: the xllamacpp release that shows it, where it is not the newest
+    release: str | None = None
     #: kept out of the stored fixtures and the CI run (a sample with realistic lengths, say)
     large: bool = False
 

@@ -43,10 +43,18 @@ class ServerProcess:
         config = log.with_suffix(".config.json")
         config.write_text(
             json.dumps(
-                {"model": model, "flags": flags, "logger": logger or {}, "ready": str(ready), "threads": threads}
+                {
+                    "model": model,
+                    "flags": flags,
+                    "logger": logger or {},
+                    "ready": str(ready),
+                    "threads": threads,
+                }
             )
         )
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("LLAMA_") and "proxy" not in k.lower()}
+        clean = {
+            k: v for k, v in os.environ.items() if not k.startswith("LLAMA_") and "proxy" not in k.lower()
+        }
         other = log.with_suffix(".other")
         with log.open("ab") as kept, other.open("ab") as rest:
             self._process = subprocess.Popen(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 #: Special tokens, in the order in which they follow the ordinary ones.
 END_OF_TEXT, BOS, IM_START, IM_END, THINK, END_THINK = SPECIAL = (
@@ -62,7 +63,7 @@ def train(text: str, whole_words: tuple[str, ...], n_merges: int = 1500) -> Voca
     while len(merges) < n_merges:
         pairs: Counter[tuple[str, str]] = Counter()
         for parts, n in words:
-            for pair in zip(parts, parts[1:], strict=False):
+            for pair in pairwise(parts):
                 pairs[pair] += n
         if not pairs:
             break

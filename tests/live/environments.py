@@ -1,0 +1,43 @@
+"""An environment of its own for any release of xllamacpp, made on first use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import venv
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tests.live.play import Release
+
+FOLDER = Path(tempfile.gettempdir())
+
+#: The releases whose logs are kept as fixtures: a mid-2026 spread over the eras of the
+#: checkpoint rules (ckptlog/server/builds.toml), and the newest.
+KEPT = ("2026.4.8672.1", "2026.6.9713", "2026.8.10566", "2026.9.10809", "2026.10.11549")
+
+
+def installed() -> Release | None:
+    """The release in this environment, None without the ``live`` extra."""
+    try:
+        return Release(version("xllamacpp"))
+    except PackageNotFoundError:
+        return None
+
+
+def environment(release: str, folder: Path = FOLDER) -> Release:
+    """``release`` (``2026.6.9713``) ready to run: this environment's, else one made with venv and pip.
+
+    Raises CalledProcessError if pip cannot install it.
+    """
+    here = installed()
+    if here is not None and here.version == release:
+        return here
+    place = folder / f"venv-{release}"
+    python = place / "bin" / "python"
+    if not python.exists():
+        print(f"making {place} with xllamacpp {release}", file=sys.stderr)
+        venv.create(place, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", f"xllamacpp=={release}"], check=True)
+    return Release(release, str(python))
