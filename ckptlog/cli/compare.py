@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ckptlog.cli.common import OutputOption, console, deliver, warn_all
+from ckptlog.cli.common import OutputOption, console, deliver, rendered, warn_all
 from ckptlog.errors import ExitCode, NothingToJudge
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def compare(
     from ckptlog.report.compare_text import render_compare
 
     screen = console(output)
-    for line in render_compare(comparison, after.report, screen.width):
-        screen.print(line, no_wrap=True, overflow="ignore", crop=False)
-    deliver(screen.export_text(styles=True), output)
+    deliver(rendered(screen, render_compare(comparison, after.report, screen.width)), output)
     return ExitCode.OK
 
 

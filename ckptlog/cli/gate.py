@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ckptlog.cli.common import OutputOption, console, deliver, tell, warn_all, write_file, write_stdout
+from ckptlog.cli.common import (
+    OutputOption,
+    console,
+    deliver,
+    rendered,
+    tell,
+    warn_all,
+    write_file,
+    write_stdout,
+)
 from ckptlog.errors import CkptlogError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -190,9 +199,7 @@ def _print(verdict: GateVerdict, output: str | None) -> None:
     from ckptlog.gate.text import render_text
 
     screen = console(output)
-    for line in render_text(verdict, screen.width):
-        screen.print(line, no_wrap=True, overflow="ignore", crop=False)
-    deliver(screen.export_text(styles=True), output)
+    deliver(rendered(screen, render_text(verdict, screen.width)), output)
 
 
 def _github(verdict: GateVerdict, to_stdout: bool) -> None:

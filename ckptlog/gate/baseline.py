@@ -42,7 +42,7 @@ def render_baseline(snapshots: Sequence[Snapshot]) -> bytes:
         for turn in fields.pop("turns"):
             turn.pop("line", None)
             rows.append("        " + json.dumps(turn, ensure_ascii=True))
-        head = json.dumps(fields, indent=2, ensure_ascii=True).rstrip("}\n ")
+        head = json.dumps(fields, indent=2, ensure_ascii=True).removesuffix("\n}")
         body = ",\n".join(rows)
         turns = f'"turns": [\n{body}\n      ]' if rows else '"turns": []'
         logs.append("\n".join("    " + line for line in head.splitlines()) + f",\n      {turns}\n    }}")

@@ -71,7 +71,10 @@ def warned(check: CheckVerdict) -> CheckVerdict:
 
 def finding(number: int, turn: TurnRecord) -> TurnFinding:
     """A turn as a check's verdict names it; ``number`` counts the report's turns from 1."""
-    pointers = [Pointer(e.line, e.says) for e in turn.evidence if e.source == turn.source and e.says]
+    pointers: dict[str, Pointer] = {}
+    for evidence in turn.evidence:
+        if evidence.source == turn.source and evidence.says:
+            pointers.setdefault(evidence.says, Pointer(evidence.line, evidence.says))
     return TurnFinding(
         turn=number,
         line=turn.lines[0],
@@ -81,7 +84,7 @@ def finding(number: int, turn: TurnRecord) -> TurnFinding:
         cause=turn.cause,
         says=says(turn),
         do=do(turn),
-        evidence=pointers[:5],
+        evidence=list(pointers.values())[:5],
     )
 
 

@@ -49,10 +49,11 @@ def _log(page: Page, log: LogVerdict) -> None:
     )
     page.para(head)
     page.para(safe_text(log.message), first="  ")
+    told: set[tuple[int, ...]] = set()
     for status in ("failed", "warning"):
         for check in log.checks:
             if check.status == status:
-                _check(page, check)
+                _check(page, check, told)
     for check in log.checks:
         if check.status == "passed" and check.kind != "outcome":
             _line(page, check)
@@ -70,11 +71,17 @@ def _line(page: Page, check: CheckVerdict) -> None:
     page.para(text, first="  ", rest=4)
 
 
-def _check(page: Page, check: CheckVerdict) -> None:
+def _check(page: Page, check: CheckVerdict, told: set[tuple[int, ...]]) -> None:
+    """A check and its turns; what an earlier check has told of the same turns is not told again."""
     _line(page, check)
     groups = list(like_turns(check.turns))
     for group in groups[:_GROUPS]:
         one = group[0]
+        numbers = tuple(turn.turn for turn in group)
+        if numbers in told:
+            page.para(f"{_named(group)}: see above", first="      ", rest=8)
+            continue
+        told.add(numbers)
         page.para(f"{_named(group)}: {quote(one.says, 400)}", first="      ", rest=8)
         for pointer in one.evidence[:3]:
             page.para(
@@ -90,10 +97,10 @@ def _check(page: Page, check: CheckVerdict) -> None:
 
 
 def like_turns(turns: Sequence[TurnFinding]) -> Iterator[list[TurnFinding]]:
-    """The turns of which the same is said, in order of the first of each."""
-    groups: dict[tuple[str, str | None], list[TurnFinding]] = {}
+    """The turns with the same outcome, cause and remedy, in order of the first of each."""
+    groups: dict[tuple[str, str | None, str | None], list[TurnFinding]] = {}
     for turn in turns:
-        groups.setdefault((turn.says, turn.do), []).append(turn)
+        groups.setdefault((turn.outcome, turn.cause, turn.do), []).append(turn)
     yield from groups.values()
 
 
