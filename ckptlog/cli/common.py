@@ -36,6 +36,16 @@ OutputOption = Annotated[
         "--output", "-o", metavar="FILE", help="Write there instead of to stdout.", show_default=False
     ),
 ]
+MaxBytesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-bytes",
+        min=1,
+        metavar="N",
+        help="Refuse a log that holds more than this after decompression.",
+        show_default=False,
+    ),
+]
 WhereOption = Annotated[
     str | None,
     typer.Option(

@@ -9,13 +9,13 @@ import typer
 
 from ckptlog.cli.common import (
     LogsArgument,
+    MaxBytesOption,
     OutputOption,
     WhereOption,
     console,
     deliver,
     rendered,
     tell,
-    warn_all,
 )
 from ckptlog.errors import ExitCode
 
@@ -41,6 +41,7 @@ def diagnose(
             "--redact", help="Replace prompt text, paths, addresses, hosts and model names by placeholders."
         ),
     ] = False,
+    max_bytes: MaxBytesOption = None,
 ) -> int:
     """Say for every turn what happened, why, on which lines that shows, and what to change.
 
@@ -55,10 +56,10 @@ def diagnose(
     \b
     Exit code: 0 done, 2 a log is missing or can't be read, 3 a log holds no turn.
     """
-    from ckptlog.analysis import analyze
+    from ckptlog.cli.reading import read
     from ckptlog.report.nothing import nothing_to_judge
 
-    analysis = analyze(logs)
+    analysis = read(logs, max_bytes, quiet=output_format is Format.json)
     empty = nothing_to_judge(analysis)
     report, selection = analysis.report, None
     if where is not None:
@@ -69,7 +70,6 @@ def diagnose(
         from ckptlog.report.redact import redacted
 
         report = redacted(report)
-    warn_all(analysis.warnings)
     for sentence in empty:
         tell(sentence)
     if output_format is Format.json:

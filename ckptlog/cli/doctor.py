@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ckptlog.cli.common import LogsArgument, OutputOption, console, deliver, rendered, warn_all
+from ckptlog.cli.common import LogsArgument, MaxBytesOption, OutputOption, console, deliver, rendered
 
 
-def doctor(logs: LogsArgument, output: OutputOption = None) -> None:
+def doctor(logs: LogsArgument, output: OutputOption = None, max_bytes: MaxBytesOption = None) -> None:
     """Say what a log is (build, format, wrapper, level), what it can and can't tell, which lines
     were not understood and why, and how to capture a better one.
 
@@ -14,10 +14,9 @@ def doctor(logs: LogsArgument, output: OutputOption = None) -> None:
       ckptlog doctor server.log
       ckptlog doctor logs/*.log
     """
-    from ckptlog.analysis import analyze
+    from ckptlog.cli.reading import read
     from ckptlog.report.doctor import render_doctor
 
-    analysis = analyze(logs)
-    warn_all(analysis.warnings)
+    analysis = read(logs, max_bytes)
     screen = console(output)
     deliver(rendered(screen, render_doctor(analysis, screen.width)), output)

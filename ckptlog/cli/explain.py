@@ -36,7 +36,12 @@ def explain(
     # the same word may be an outcome and a cause: all that bear it are told
     found = [entry for entry in catalogue if entry.name == wanted]
     if not found:
-        near = difflib.get_close_matches(wanted, {entry.name: None for entry in catalogue}, n=1)
-        hint = f"; did you mean {near[0]}?" if near else "; `ckptlog explain` lists them all"
+        names = list(dict.fromkeys(entry.name for entry in catalogue))
+        near = [each for each in names if wanted in each] or difflib.get_close_matches(wanted, names, n=1)
+        hint = (
+            f"; did you mean {' or '.join(near[:3])}?"
+            if wanted and near
+            else "; `ckptlog explain` lists them all"
+        )
         raise UsageError(f"nothing is called {name!r}{hint}")
     deliver(rendered(screen, render_entries(found, screen.width)), output)

@@ -68,8 +68,9 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """What ``ckptlog explain`` knows it by: the cause, or the outcome where there is none."""
-        return self.worst.turn.cause or self.outcome
+        """What ``ckptlog explain`` knows it by: the cause, or outcome and variant if there is none."""
+        turn = self.worst.turn
+        return turn.cause or ", ".join(part for part in (turn.outcome, turn.variant) if part)
 
     @cached_property
     def n_lost(self) -> int:
@@ -93,11 +94,10 @@ class Finding:
     def not_fixes(self) -> list[Fix]:
         return self.worst.turn.not_fixes
 
-    @cached_property
-    def headlines(self) -> list[str]:
-        """The distinct sentences of its turns, the worst turn's first."""
-        first = self.worst.turn.headline
-        return list(dict.fromkeys([first, *(item.turn.headline for item in self.turns)]))
+    @property
+    def why(self) -> str:
+        """Why it happened, told of its worst turn; what happened, where the log doesn't tell why."""
+        return self.worst.turn.explanation or self.worst.turn.headline
 
     def cost(self) -> str:
         """What it cost, in numbers of this log."""

@@ -15,7 +15,8 @@ from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.words import build_words, plural, run_words
 
 if TYPE_CHECKING:
-    from ckptlog.analysis import Analysis, DriftItem
+    from ckptlog.analysis import Analysis
+    from ckptlog.analysis.analysis import DriftItem
 
 _RUNS_SHOWN = 6
 _DRIFT_SHOWN = 12
@@ -56,9 +57,9 @@ def _runs(page: Page, runs: Sequence[RunRecord]) -> None:
         if build_words(run) is None:
             page.para("nothing in the log tells the build", first="    ")
         level = needed_level(run)
-        if run.verbosity is None:
+        if run.verbosity is None and level:
             page.para(f"the level is not in the log (all is shown at -lv {level} and above)", first="    ")
-        elif run.verbosity < level:
+        elif run.verbosity is not None and run.verbosity < level:
             page.para(
                 f"-lv {run.verbosity}: lines that a diagnosis needs come only at -lv {level}", first="    "
             )
@@ -142,10 +143,9 @@ def _drift(page: Page, report: Report, drift: Sequence[DriftItem]) -> None:
             where = f"{safe_text(shorten(name, 40, len(name) - 1))}:{item.line}"
         alike = f" ({item.count:,} like it)" if item.count > 1 else ""
         page.para(where + alike, first="  ")
-        column = max(0, (item.column or 1) - 1)
-        shown, caret = excerpt(item.text, column, page.width - 12)
+        shown, caret = excerpt(item.message, item.column or 0, page.width - 12)
         page.line(Text("    " + shown, "cyan"))
-        if item.expected:
+        if item.status == "drifted":
             expected = list(item.expected)
             words = ", ".join(expected[:_EXPECTATIONS_SHOWN])
             if len(expected) > _EXPECTATIONS_SHOWN:

@@ -102,7 +102,7 @@ def _verdict(what: Digest) -> list[str]:
     worst = what.findings[0]
     lines = [
         f"**{escape(worst.title)}**: {len(worst.turns):,} of {plural(len(what.turns), 'turn')}, {worst.cost()}. "
-        + escape(worst.worst.turn.headline)
+        + escape(worst.why)
     ]
     if worst.fixes:
         lines += ["", f"**Do:** {_fix(worst.fixes[0])}"]
@@ -125,7 +125,7 @@ def _totals(what: Digest) -> list[str]:
 
 def _fix(fix: Fix) -> str:
     flags = " ".join(fix.flags)
-    return f"{code(flags)} {escape(fix.text)}" if flags else escape(fix.text)
+    return f"{code(flags)} {escape(fix.text)}" if flags and flags not in fix.text else escape(fix.text)
 
 
 def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
@@ -135,9 +135,9 @@ def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
     lines = [
         f"## {number}. {escape(finding.name)} ({'turns' if several else 'turn'} {names})",
         "",
-        f"{escape(finding.title)}. {sentence_case(finding.cost())}. {escape(turn.headline)}".rstrip(),
+        f"{escape(finding.title)}. {sentence_case(finding.cost())}.",
     ]
-    sentences = [turn.explanation, f"Turn {finding.worst.number}: {numbers(turn)}."]
+    sentences = [finding.why, f"Turn {finding.worst.number}: {numbers(turn)}."]
     if turn.trigger:
         sentences.append(request_words(turn.trigger))
     told = [escape(sentence) for sentence in sentences if sentence]
@@ -149,7 +149,7 @@ def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
     if finding.fixes:
         lines += ["", *(f"{index}. {_fix(fix)}" for index, fix in enumerate(finding.fixes, 1))]
     if finding.not_fixes:
-        lines += ["", "What would not help:", "", *(f"- {_fix(fix)}" for fix in finding.not_fixes)]
+        lines += ["", "What would not help:", "", *(f"- {escape(fix.text)}" for fix in finding.not_fixes)]
     return lines
 
 

@@ -78,10 +78,10 @@ class Page:
         self.line(line, style)
 
     def ends(self, left: Text, right: Text) -> None:
-        """``left`` and ``right`` at the two edges; on two lines if they don't fit on one."""
+        """``left`` and ``right`` at the two edges; ``right`` on a line of its own if they don't fit."""
         gap = self.width - left.cell_len - right.cell_len
         if gap >= 2:
             self.line(Text.assemble(left, " " * gap, right))
         else:
             self.para(left)
-            self.para(right, first="    ")
+            self.para(right, first=" " * max(4, self.width - right.cell_len))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from ckptlog.analysis import Analysis
+from ckptlog.analysis.to_records import summarize
 from ckptlog.query import compile_filter
 from ckptlog.records import Report
 from ckptlog.report.digest import Selection
-from ckptlog.report.summary import summarise
 
 
 def selected(analysis: Analysis, where: str) -> tuple[Report, Selection]:
@@ -20,5 +20,5 @@ def selected(analysis: Analysis, where: str) -> tuple[Report, Selection]:
     frame = analysis.turns.filter(compile_filter(where).expr)
     numbers: list[int] = frame["turn"].to_list()
     turns = [analysis.report.turns[number - 1] for number in numbers]
-    report = msgspec.structs.replace(analysis.report, turns=turns, summary=summarise(turns))
+    report = msgspec.structs.replace(analysis.report, turns=turns, summary=summarize(turns))
     return report, Selection(numbers, len(analysis.report.turns))

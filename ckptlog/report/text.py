@@ -13,7 +13,7 @@ from ckptlog.report.capture import capture_command, level_hides
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.text_findings import add_finding
+from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, fix_words
 from ckptlog.report.text_table import add_tables
 from ckptlog.report.words import duration, label, listed, percent, plural, run_words
 
@@ -21,7 +21,6 @@ from ckptlog.report.words import duration, label, listed, percent, plural, run_w
 _FINDINGS_IN_FULL = 6
 _RUNS_SHOWN = 4
 _SENTENCES_SHOWN = 6
-_HEADLINE_LINES = 5
 
 
 def render_text(report: Report, width: int = 80, selection: Selection | None = None) -> list[Text]:
@@ -108,15 +107,10 @@ def _verdict(page: Page, what: Digest) -> None:
         Text("  " + worst.title.upper(), "bold red"),
         Text(f"{len(worst.turns):,} of {plural(len(what.turns), 'turn')}{_price(worst)}", "bold"),
     )
-    sentence = worst.worst.turn.headline or worst.worst.turn.explanation
-    if sentence:
-        page.para(safe_text(sentence), first="  ", limit=_HEADLINE_LINES)
+    if worst.why:
+        page.para(safe_text(worst.why), first="  ", limit=HEADLINE_LINES)
     if worst.fixes:
-        fix = worst.fixes[0]
-        flags = safe_text(" ".join(fix.flags))
-        page.para(
-            Text.assemble((flags, "bold green"), "   " if flags else "", safe_text(fix.text)), first="  Do:  "
-        )
+        page.para(fix_words(worst.fixes[0], "bold green"), first="  Do:  ")
     for finding in what.findings[1:_FINDINGS_IN_FULL]:
         page.para(_one_line(finding), first="  Also ", rest=7)
     page.blank()
@@ -197,7 +191,7 @@ def _untold(page: Page, what: Digest) -> None:
         page.line(Text("What this log can't tell", "bold"))
         for sentence, count in sentences[:_SENTENCES_SHOWN]:
             suffix = f" ({plural(count, 'turn')})" if len(what.turns) > 1 else ""
-            page.para(safe_text(sentence) + suffix, first="- ", limit=_HEADLINE_LINES)
+            page.para(safe_text(sentence) + suffix, first="- ", limit=HEADLINE_LINES)
         if len(sentences) > _SENTENCES_SHOWN:
             page.para(f"- and {len(sentences) - _SENTENCES_SHOWN} more things")
         page.blank()

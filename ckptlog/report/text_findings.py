@@ -9,13 +9,15 @@ from rich.text import Text
 
 from ckptlog.records import Evidence, Fix, TurnRecord
 from ckptlog.report.digest import Digest, Finding
-from ckptlog.report.page import Page
+from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import how_sure, listed, plural, request_words, sentence_case
 
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
 _QUOTE_LINES = 2
+#: what the first screen shows of the worst finding's explanation
+HEADLINE_LINES = 5
 _SENTENCE_LINES = 8
 _MISMATCH_WIDTH = 60
 
@@ -103,13 +105,12 @@ def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None
             f"{'turns' if several else 'turn'} {listed([item.number for item in finding.turns], 5)}", "bold"
         ),
     )
-    # the first screen has told the first finding's headline
     if number > 1:
         page.para(f"{finding.title}. {sentence_case(finding.cost())}.", first="   ")
-        if turn.headline:
-            page.para(safe_text(turn.headline), first="   ", limit=_SENTENCE_LINES)
-    if turn.explanation:
-        page.para(safe_text(turn.explanation), first="   ", limit=_SENTENCE_LINES)
+    # the first screen has told why the first finding happened, unless that was cut there
+    why = Text(safe_text(finding.why))
+    if finding.why and (number > 1 or len(wrapped(why, page.width - 2)) > HEADLINE_LINES):
+        page.para(why, first="   ", limit=_SENTENCE_LINES)
     figures = numbers(turn)
     if figures:
         page.para(f"Turn {worst.number}: {figures}." if several else figures + ".", first="   ")
@@ -152,10 +153,14 @@ def _fixes(page: Page, fixes: list[Fix], first: str, numbered: bool = True) -> N
     for number, fix in enumerate(fixes[:_FIXES_SHOWN], 1):
         lead = first if number == 1 else " " * len(first)
         count = f"{number}. " if numbered and len(fixes) > 1 else ""
-        flags = safe_text(" ".join(fix.flags))
-        page.para(
-            Text.assemble(
-                (flags, "bold green" if numbered else "bold"), "   " if flags else "", safe_text(fix.text)
-            ),
-            first=lead + count,
-        )
+        words = fix_words(fix, "bold green") if numbered else Text(safe_text(fix.text))
+        page.para(words, first=lead + count)
+
+
+def fix_words(fix: Fix, style: str) -> Text:
+    """A fix: the flags to add, if its sentence doesn't name them, and the sentence."""
+    flags = safe_text(" ".join(fix.flags))
+    text = safe_text(fix.text)
+    if not flags or flags in text:
+        return Text(text)
+    return Text.assemble((flags, style), "   ", text)

@@ -110,10 +110,12 @@ def an_evicted_turn(number: int, line: int, n_prompt: int = 9138, **changes: Any
         "checkpoints": TurnCheckpoints(before=[30112, 31200], invalidated=[30112, 31200], after=[9134]),
         "mismatch": MismatchRecord(pos=n_lost, old="Fix the test", new="Write a story"),
         "headline": (
-            "The checkpoint at the end of your system prompt (token 8,623) had been pushed out by turn 2 "
-            f"(line 241) when turn {number} needed it."
+            "The prompt was processed again from the beginning: 8,623 tokens (12.4 s) that the server had held."
         ),
-        "explanation": "Nothing before the point where the prompts part was left in the list of two.",
+        "explanation": (
+            "The checkpoint at the end of your system prompt (token 8,623) had been pushed out by turn 2 "
+            f"(line 241) when turn {number} needed it. Nothing before the point where the prompts part was left."
+        ),
         "evidence": [
             Evidence(
                 0,
@@ -141,15 +143,14 @@ def an_evicted_turn(number: int, line: int, n_prompt: int = 9138, **changes: Any
         "fixes": [
             Fix(
                 "more-checkpoints",
-                "75 MiB more host RAM, no VRAM: replayed on this log, all three turns resume at 8,623 "
-                "(4 x 37.5 MiB = 150 MiB)",
+                "Keep 4 checkpoints a slot: at most 75 MiB more host RAM (2 x 37.5 MiB), no VRAM.",
                 ["--ctx-checkpoints", "4"],
             ),
             Fix("keep-session", "or keep one session open: plain appends never need it"),
         ],
         "not_fixes": [
-            Fix("swa-full", "this memory has no sliding window", ["--swa-full"]),
-            Fix("ctx-size", "nothing overflowed; 31,200 of 65,536 tokens was the most", ["-c", "131072"]),
+            Fix("swa-full", "--swa-full: this memory has no sliding window to keep whole.", ["--swa-full"]),
+            Fix("larger-context", "A larger -c: nothing overflowed; 31,200 of 65,536 were in use.", ["-c"]),
         ],
     }
     return a_turn(line, n_prompt, 0, **{**fields, **changes})

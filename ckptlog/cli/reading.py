@@ -1,0 +1,90 @@
+"""Reading logs for a command: the analysis, with a progress bar where that helps."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ckptlog.cli.common import warn_all
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from ckptlog.analysis import Analysis
+
+#: a bar that is gone at once only flickers
+_PATIENCE_S = 1.0
+
+
+class _Bar:
+    """Bytes read, on stderr if that is a terminal; appears after a second."""
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._begun = time.monotonic()
+        self._done = 0
+        self._current = 0
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, bytes_of_source: int) -> None:
+        # the count begins anew with each source
+        step = bytes_of_source - self._current if bytes_of_source >= self._current else bytes_of_source
+        self._current = bytes_of_source
+        self._done += step
+        if self._progress is None and time.monotonic() - self._begun > _PATIENCE_S:
+            self._show()
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=self._done)
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("reading"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR"))),
+            transient=True,
+        )
+        self._task = self._progress.add_task("reading", total=self._total)
+        self._progress.start()
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _total_bytes(logs: Sequence[str]) -> int | None:
+    """The size of all files named, None if one has none (a pipe)."""
+    from ckptlog.intake.sources import expand
+
+    sizes = [os.path.getsize(source.path) for source in expand(logs) if os.path.isfile(source.path)]
+    return sum(sizes) if len(sizes) == len(expand(logs)) else None
+
+
+def read(logs: Sequence[str], max_bytes: int | None = None, quiet: bool = False) -> Analysis:
+    """Analyse ``logs``; warnings go to stderr, and a bar if that is a terminal and ``quiet`` is not set."""
+    from ckptlog.analysis import analyze
+
+    bar = None if quiet or not sys.stderr.isatty() else _Bar(_total_bytes(logs))
+    try:
+        analysis = analyze(logs, max_bytes=max_bytes, progress=bar)
+    finally:
+        if bar is not None:
+            bar.close()
+    warn_all(analysis.warnings)
+    return analysis
