@@ -126,7 +126,7 @@ def run_record(run: Run) -> RunRecord:
         arch=run.arch,
         memory=run.memory,
         n_swa=run.n_swa,
-        n_slots=run.n_slots if run.n_slots is not None else run.slots_seen,
+        n_slots=run.n_slots,
         n_ctx_slot=run.n_ctx_slot,
         checkpoints=settings,
         prompt_cache_mib=run.prompt_cache_mib,

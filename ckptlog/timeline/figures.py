@@ -10,6 +10,7 @@ from math import ceil, floor
 
 from ckptlog.records import Basis
 from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.refusals import REFUSALS
 from ckptlog.timeline.slot import SlotState
 
 #: half of the last printed digit of a ``%.3f``, and a float's worth of slack
@@ -19,6 +20,9 @@ HALF_DIGIT = 0.0005 + 2e-7
 LAST_ALL_VISIBLE = 9829
 #: the threshold subtracts one more (n_swa aside) in these builds
 PLUS_ONE = range(9246, 9509)
+
+#: a finished prompt of this many tokens makes a checkpoint in every build, if any are made at all
+SURE_TO_CHECKPOINT = 192
 
 Range = tuple[int, int]
 
@@ -37,24 +41,13 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     _cached_and_prompt(turn)
     _partial_work(turn)
     _common(run, turn)
+    if turn.list_visible and turn.prompt_done and (turn.n_prompt or 0) >= SURE_TO_CHECKPOINT:
+        run.n_prompts_shown += 1
 
 
 def refused(turn: Turn) -> bool:
     """Was the request refused at admission (nothing evaluated for it)?"""
-    return turn.error_reason in REFUSED and not turn.batch_starts
-
-
-REFUSED = frozenset(
-    {
-        "exceeds_context",
-        "exceeds_context_old",
-        "too_large",
-        "too_large_old",
-        "larger_than_context",
-        "larger_than_context_old",
-        "options_too_large",
-    }
-)
+    return turn.error_reason in REFUSALS and not turn.batch_starts
 
 
 def list_visible(run: Run, turn: Turn) -> bool:
@@ -124,7 +117,7 @@ def _discarded(turn: Turn) -> int:
 def _cached_and_prompt(turn: Turn) -> None:
     if turn.n_prompt is None and turn.selection is not None:
         _set(turn, "n_prompt", turn.selection.n_prompt, "observed")
-    if turn.batch_starts and _prompt_start_seen(turn):
+    if turn.batch_starts and (_prompt_start_seen(turn) or turn.batch_starts[0] == 0):
         _set(turn, "n_cached", turn.batch_starts[0], "observed")
     elif turn.forced is not None:
         _set(turn, "n_cached", 0, "derived")
@@ -176,6 +169,10 @@ def _slot_end(turn: Turn) -> int | None:
 
 def _partial_work(turn: Turn) -> None:
     """Figures of turns that print no timing: cancelled, failed, or of another kind."""
+    if turn.ended == "error" and turn.released and turn.n_released == 0 and not turn.batch_starts:
+        # failed before anything was in the slot
+        _set(turn, "n_cached", 0, "derived")
+        _set(turn, "n_processed", 0, "derived")
     if turn.n_processed is None and turn.n_cached is not None:
         finished = turn.prompt_done or (
             turn.n_prompt is not None and turn.n_released is not None and turn.n_released >= turn.n_prompt
@@ -347,7 +344,8 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
         return None, "derived"
     if turn.restored is not None or turn.forced is not None or turn.chunk_moves:
         return None, "derived"
-    if turn.list_visible and n_cached is not None and turn.basis.get("n_cached") == "observed":
+    if turn.new_prompt_line is not None and n_cached is not None and turn.basis.get("n_cached") == "observed":
+        # every line between "new prompt" and the first batch would be there: there was no search
         if turn.need_one_token is not None and n_prompt is not None:
             return n_prompt, "derived"
         return n_cached, "derived"

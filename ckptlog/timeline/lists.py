@@ -32,10 +32,8 @@ class ListKeeper:
             _n_tokens(f), f.get("pos_min"), f.get("pos_max"), f.get("size_mib"),
             run.no, state.id, turn.task, e.line, turn_no=turn.no,
         )  # fmt: skip
-        if checkpoint.pos_min == checkpoint.pos_max:
-            run.cp_equal += 1
-        else:
-            run.cp_wide += 1
+        self.memory_hint(run, e)
+        run.n_created += 1
         if checkpoint.size_mib:
             run.cp_size_mib = max(run.cp_size_mib or 0.0, checkpoint.size_mib)
         if isinstance(index, int):
@@ -80,11 +78,7 @@ class ListKeeper:
             )
             if checkpoint.size_mib:
                 run.cp_size_mib = max(run.cp_size_mib or 0.0, checkpoint.size_mib)
-            if pos_min is not None:
-                if pos_min == pos_max:
-                    run.cp_equal += 1
-                else:
-                    run.cp_wide += 1
+            self.memory_hint(run, e)
         state.kill(checkpoint, cast(Fate, fate), e.line, e.text, turn)
         getattr(turn, fate).append(checkpoint)
         return unknown
@@ -102,8 +96,20 @@ class ListKeeper:
         state.kill(checkpoint, fate, e.line, e.text, turn)
         getattr(turn, fate).append(checkpoint)
 
+    @staticmethod
+    def memory_hint(run: Run, e: Event) -> None:
+        """Recurrent memory is one state at one position; a sliding window spans many (policy, section 0)."""
+        low, high = e.f.get("pos_min"), e.f.get("pos_max")
+        if low is None or high is None or high == 0:
+            return
+        if low == high:
+            run.cp_equal += 1
+        else:
+            run.cp_wide += 1
+
     def restored(self, run: Run, state: SlotState, turn: Turn, e: Event) -> None:
         f = e.f
+        self.memory_hint(run, e)
         checkpoint = state.find(f.get("n_tokens"), f.get("pos_min"), f.get("pos_max"))
         if checkpoint is None:
             checkpoint = Checkpoint(

@@ -244,8 +244,6 @@ class Run:
     swa_cells: int | None = None
     no_partial_removal: bool = False
     n_slots: int | None = None
-    #: one more than the highest slot id seen, where the start-up lines are missing
-    slots_seen: int | None = None
     n_ctx_slot: int | None = None
     n_batch: int | None = None
     n_ubatch: int | None = None
@@ -266,6 +264,9 @@ class Run:
     cp_equal: int = 0  # checkpoint lines with pos_min == pos_max
     cp_wide: int = 0  # with pos_min < pos_max
     saw_trace: bool = False
+    n_created: int = 0
+    #: finished prompts (of a length that makes a checkpoint) whose list would have been shown
+    n_prompts_shown: int = 0
     n_ctx_shifts: int = 0
     cp_size_mib: float | None = None
     turns: list[Turn] = field(default_factory=list)

@@ -11,6 +11,7 @@ from ckptlog.timeline.cache import CacheEntry, RamCache
 from ckptlog.timeline.figures import settle_figures
 from ckptlog.timeline.lists import ListKeeper
 from ckptlog.timeline.model import Check, Checkpoint, Dropped, Quote, Run, Selection, Shift, Turn
+from ckptlog.timeline.refusals import REFUSALS, reason_of
 from ckptlog.timeline.slot import SlotState, quote
 from ckptlog.timeline.startup import FRESH, STARTUP
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 #: a fall of the clock by more than this is a new process (HTTP threads may be queued a little late)
 CLOCK_FALL_US = 1_000_000
-
-#: errors of slot actions and of tasks that are no completion: no turn comes of them
-ACTION_ERRORS = frozenset({"slot_action"})
-
 
 class Stream:
     """The state behind one stream of events (one port)."""
@@ -131,8 +128,6 @@ class Stream:
             run = self.run
             fresh = run is not None and run.start_seen
             state = self.slots[slot_id] = SlotState(slot_id, held=0 if fresh else None, list_known=fresh)
-            if run is not None:
-                run.slots_seen = max(run.slots_seen or 0, slot_id + 1)
         return state
 
     def _turn(self, e: Event, *, begin: bool = True) -> tuple[SlotState | None, Turn | None]:
@@ -523,10 +518,13 @@ class Stream:
             f = e.f
             turn.memory_state = (f["n_past"], f["n_cached_tokens"], f["pos_min"], f.get("n_swa"))
             turn.memory_state_quote = quote(e.line, e.text)
+            if turn.n_held is None:
+                turn.n_held = f["n_cached_tokens"]
 
     def on_checking_checkpoint(self, e: Event) -> None:
         _, turn = self._turn(e)
         if turn is not None:
+            self.lists.memory_hint(self._need_run(), e)
             turn.checks.append(Check(e.line, e.text or "", e.f["pos_min"], e.f["pos_max"], e.f["thold"]))
 
     def on_restored_checkpoint(self, e: Event) -> None:
@@ -831,7 +829,7 @@ class Stream:
 
     def on_send_error(self, e: Event) -> None:
         task = e.f.get("task")
-        reason = str(e.f.get("reason") or e.wording)
+        reason = reason_of(e.wording)
         turn = self.tasks.get(task) if isinstance(task, int) else None
         if turn is not None and turn.finished:
             return
@@ -883,19 +881,3 @@ class Stream:
     def _need_run(self) -> Run:
         assert self.run is not None
         return self.run
-
-
-#: errors that refuse a request at admission
-REFUSALS = frozenset(
-    {
-        "exceeds_context",
-        "exceeds_context_old",
-        "too_large",
-        "too_large_old",
-        "larger_than_context",
-        "larger_than_context_old",
-        "options_too_large",
-    }
-)
-
-__all__ = ["REFUSALS", "Quote", "Stream"]

@@ -66,11 +66,12 @@ class Case:
 
     @cached_property
     def known_costly(self) -> bool:
-        """Did the server hold more of this prompt elsewhere, at a cost?"""
+        """Did the server hold more of this prompt elsewhere than the slot did, at a cost?"""
         turn = self.turn
         if turn.n_known is None or turn.n_cached is None:
             return False
-        return costly(turn.n_known - turn.n_cached, turn.n_prompt)
+        here = self.common[1] if self.common is not None else 0
+        return turn.n_known > max(here, turn.n_cached) and costly(turn.n_known - max(here, turn.n_cached), turn.n_prompt)
 
     @cached_property
     def common_basis(self) -> Basis:

@@ -112,14 +112,19 @@ class CheckpointsDisabled(CauseRule):
 
     def find(self, case: Case) -> Finding | None:
         run = case.run
-        if run.checkpoints_enabled is not False or run.memory == "plain":
+        if run.memory == "plain" or run.swa_full:
+            return None
+        said = run.checkpoints_enabled is False
+        # builds up to b9305 don't print the setting; none after finished prompts proves it as well
+        never = run.checkpoints_enabled is None and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
+        if not (said or (never and case.turn.list_visible and run.memory in ("swa", "hybrid", "recurrent"))):
             return None
         _quote_search(case)
         return Finding(
             self.name,
             "This server makes no context checkpoints (switched off), and this model's memory can't be rewound "
             "without one.",
-            "observed",
+            "observed" if said else "derived",
             [fixes.enable_checkpoints(run), *_present(fixes.swa_full(run))],
             _not_helping(case),
         )
@@ -661,11 +666,28 @@ class Unknown(CauseRule):
             missing = ["why the server could not resume (run with -lv 4)"]
         elif not turn.before_known:
             text = "The log begins after this slot's checkpoints were made (or lines are missing), so it can't tell why."
+            text += self._nearest(case)
             missing = ["which checkpoints existed before the log begins (capture it from the server's start)"]
         else:
             text = "None of the known reasons fits what the log shows."
             missing = ["why the server could not resume (LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence)"]
-        return Finding(self.name, text, "inferred", [], _not_helping(case), missing)
+        todo = []
+        if case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain":
+            todo.append(fixes.upgrade(9981, "checkpoints are made where user messages begin there, so edits find one"))
+        return Finding(self.name, text, "inferred", todo, _not_helping(case), missing)
+
+    @staticmethod
+    def _nearest(case: Case) -> str:
+        """What the search shows of the list: how far beyond the divergence its entries lie."""
+        seen = [c.n_tokens for c in (case.turn.before or [])] + [c.n_tokens for c in case.turn.invalidated]
+        beyond = [n for n in seen if case.common is not None and n > case.common[1]]
+        if not beyond or case.common is None or len(beyond) != len(seen):
+            return ""
+        which = "The only checkpoint it shows lies" if len(set(seen)) == 1 else "The nearest checkpoint it shows lies"
+        return (
+            f" {which} at token {min(beyond):,}, {min(beyond) - case.common[0]:,} tokens beyond the point where the "
+            "prompts part."
+        )
 
 
 #: in the order in which they are tried

@@ -12,14 +12,11 @@ from typing import Literal
 from ckptlog.records import Basis, Outcome
 from ckptlog.timeline.figures import refused
 from ckptlog.timeline.model import Run, Shift, Turn
+from ckptlog.timeline.refusals import ONE_BATCH
 from ckptlog.verdict.case import HARMLESS_TOKENS, NOTHING_CACHED, Case
 
 #: a refused prompt up to this ratio of the limit is a near miss
 NEAR_MISS = 1.1
-ONE_BATCH_REASONS = frozenset(
-    {"too_large", "too_large_old", "larger_than_context", "larger_than_context_old", "options_too_large"}
-)
-
 
 @dataclass
 class Judged:
@@ -63,7 +60,7 @@ def judge_outcome(case: Case) -> Judged:
 
 
 def rejection_variant(turn: Turn) -> str | None:
-    if turn.error_reason in ONE_BATCH_REASONS:
+    if turn.error_reason in ONE_BATCH:
         return "one-batch"
     n_prompt, limit = turn.error_fields.get("n_prompt"), turn.error_fields.get("n_ctx")
     if not isinstance(n_prompt, int) or not isinstance(limit, int) or limit <= 0:
@@ -157,7 +154,7 @@ def judge_prefill(case: Case) -> Judged | None:
         return _without_common(case, n_cached)
     low, high = case.common
     basis = case.common_basis
-    if case.known_costly and not case.costly and not _whole_loaded(case):
+    if case.known_costly and not case.costly:
         variant = "full" if n_cached <= NOTHING_CACHED else "partial"
         return Judged("checkpoint-reprefill", variant, "costly", basis)
     if high == 0:
@@ -173,12 +170,6 @@ def judge_prefill(case: Case) -> Judged | None:
     if low == 0 and n_cached == 0 and turn.forced is None:
         return _undecided(case)
     return _lost(case, n_cached, low, basis)
-
-
-def _whole_loaded(case: Case) -> bool:
-    return case.turn.n_known is not None and case.turn.n_cached is not None and (
-        case.turn.n_known <= case.turn.n_cached
-    )  # fmt: skip
 
 
 def _lost(case: Case, n_cached: int, low: int, basis: Basis) -> Judged:

@@ -49,6 +49,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return "prefix-rewritten", basis
     if held is not None and common < held / 10:
         return "prefix-rewritten", basis
+    if held is None:
+        return None, "inferred"
     previous = turn.previous
     if (
         previous is not None
