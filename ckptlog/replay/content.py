@@ -19,15 +19,12 @@ class Content:
 
     starts: tuple[int, ...] = ()
     hidden: tuple[Span, ...] = ()
-    #: False once a turn on it showed that its prompt has no user starts (a raw completion)
-    chat: bool | None = None
 
     def head(self, n_tokens: int) -> Content:
         """The same for its first ``n_tokens``."""
         return Content(
             tuple(start for start in self.starts if start < n_tokens),
             tuple((low, min(high, n_tokens)) for low, high in self.hidden if low < n_tokens),
-            self.chat,
         )
 
 
@@ -59,5 +56,4 @@ def shifted(content: Content, n_keep: int, n_discard: int) -> Content:
             if start < n_keep or start >= end
         ),
         tuple((moved(low), moved(high)) for low, high in content.hidden if moved(low) < moved(high)),
-        content.chat,
     )

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ckptlog.replay.content import EMPTY, Content, Contents, Span, shifted
-from ckptlog.replay.inputs import Answer, Clear, Load, Op, Run, Save, Turn
+from ckptlog.replay.inputs import Adopt, Between, Clear, Load, Op, Run, Save, Turn
 from ckptlog.replay.world import Played, World
 from ckptlog.server import policy
+from ckptlog.server.policy import Slot
 from ckptlog.server.rules import Rules
 
 
@@ -28,6 +29,8 @@ class Learned:
     hidden: tuple[Span, ...] = ()
     #: cuts that the tokens of other slots caused
     foreign_cuts: tuple[int, ...] = ()
+    #: a change of the slot that left no line, inferred because only it explains the turn
+    unseen: Adopt | None = None
 
 
 @dataclass(slots=True)
@@ -88,8 +91,8 @@ def follow_with(run: Run, rules: Rules) -> Followed:
     return result
 
 
-def _other(contents: Contents, step: Clear | Save | Load | Answer) -> None:
-    if isinstance(step, Clear):
+def _other(contents: Contents, step: Between) -> None:
+    if isinstance(step, Clear | Adopt):
         contents.slots[step.slot] = EMPTY
     elif isinstance(step, Save):
         contents.stored[step.key] = contents.of(step.slot)
@@ -103,17 +106,39 @@ def _turn(world: World, contents: Contents, turn: Turn, result: Followed) -> Non
         n_common = _common_from_outcome(world, turn)
     old = contents.of(turn.slot).head(n_common if n_common is not None else turn.n_cached or 0)
     starts, foreign = _user_starts(world, turn, old)
+    slot = world.slot(turn.slot)
+    before = (slot.n_tokens, list(slot.checkpoints), slot.memory.mark())
     played = world.play(turn, n_common or 0, starts, turn.batch_starts)
     learned = Learned(turn, n_common, starts, foreign_cuts=foreign)
+    if not _agrees(turn, played) and turn.list_known and n_common is not None:
+        # slot files come and go without a line up to b11434: would one explain it?
+        after = (slot.n_tokens, slot.checkpoints, slot.memory.mark())
+        slot.n_tokens, slot.checkpoints = before[0], before[1]
+        slot.memory.undo(before[2])
+        unseen = _unseen_file(world, turn, slot)
+        world.other_step(unseen)
+        again = world.play(turn, n_common, starts, turn.batch_starts)
+        if _agrees(turn, again):
+            played, learned.unseen = again, unseen
+        else:
+            slot.n_tokens, slot.checkpoints = after[0], after[1]
+            slot.memory.undo(after[2])
     learned.hidden = _hidden(world, turn, old, starts, played)
     result.learned.append(learned)
-    content = Content(starts, learned.hidden, None)
+    content = Content(starts, learned.hidden)
     for shift in turn.shifts:
         content = shifted(content, shift.n_keep, shift.n_discard)
     contents.slots[turn.slot] = content
-    for slot in turn.copies_to:
-        contents.slots[slot] = Content(starts, learned.hidden, None)
+    for number in turn.copies_to:
+        contents.slots[number] = Content(starts, learned.hidden)
     _judge(turn, n_common, played, result)
+
+
+def _unseen_file(world: World, turn: Turn, slot: Slot) -> Adopt:
+    """The slot file that the turn appended to: just the common prefix, with what the build does to the
+    list then."""
+    kept = slot.checkpoints if world.rules.slot_file == "keep" else []
+    return Adopt(turn.slot, turn.n_common or 0, tuple((c.n_tokens, c.pos_min, c.pos_max) for c in kept))
 
 
 def _common_from_outcome(world: World, turn: Turn) -> int | None:
@@ -129,15 +154,23 @@ def _common_from_outcome(world: World, turn: Turn) -> int | None:
 
 
 def _judge(turn: Turn, n_common: int | None, played: Played, result: Followed) -> None:
-    if n_common is None or (turn.n_cached is None and turn.ops is None):
+    if n_common is None or not turn.list_known or (turn.n_cached is None and turn.ops is None):
         return
     result.n_judged += 1
-    found = tuple(played.ops())
-    right = turn.n_cached is None or played.n_cached == turn.n_cached
-    if turn.ops is not None and found != turn.ops:
-        right = False
-    if not right:
-        result.mismatches.append(Mismatch(turn, played.n_cached, turn.ops, found))
+    if not _agrees(turn, played):
+        result.mismatches.append(Mismatch(turn, played.n_cached, turn.ops, tuple(played.ops())))
+
+
+def _agrees(turn: Turn, played: Played) -> bool:
+    """Same reuse point and same list operations; the log's are kept kind by kind, and within a kind the
+    order counts."""
+    if turn.n_cached is not None and played.n_cached != turn.n_cached:
+        return False
+    return turn.ops is None or sorted(played.ops(), key=_kind) == sorted(turn.ops, key=_kind)
+
+
+def _kind(op: Op) -> str:
+    return op.kind
 
 
 def _user_starts(world: World, turn: Turn, old: Content) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -190,12 +223,7 @@ def _explained(world: World, turn: Turn) -> set[int]:
         if n0 == before + settings.n_batch:
             found.add(n0)
     if world.makes and turn.completion:
-        # the same ends the rules would cut at if the batch began one token earlier
-        probe = policy.Slot(world.slot(turn.slot).memory)
-        for n0 in starts[1:]:
-            probe.n_tokens = n0 - 1
-            if policy.next_cut(rules, settings, probe, turn.n_prompt) == n0:
-                found.add(n0)
+        found.update(policy.tail_cuts(rules, settings, turn.n_prompt))
     return found
 
 

@@ -45,6 +45,7 @@ class Turn:
     ``batch_starts``: where its batches began, the first being the reuse point; None if the log's level
     hides them. ``shared``: another slot was at work, so a cut may be its doing. ``ops``: what the log
     shows of the list, None if hidden. ``n_ended``: tokens processed when a client left in mid-prompt.
+    ``list_known``: whether the slot's checkpoints are known when it begins (a log may begin in mid-run).
     """
 
     slot: int
@@ -63,8 +64,8 @@ class Turn:
     shifts: tuple[ShiftStep, ...] = ()
     n_ended: int | None = None
     copies_to: tuple[int, ...] = ()
+    list_known: bool = True
     prompt_ms: float | None = None
-    size_mib: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,16 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """The slot is found with content whose origin the log does not show: ``n_tokens`` and the
+    checkpoints as far as they are known, (n_tokens, pos_min, pos_max) each, oldest first."""
+
+    slot: int
+    n_tokens: int
+    checkpoints: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A child of a request with n > 1: the prompt was copied into the slot, then it answered."""
 
@@ -100,7 +111,8 @@ class Answer:
     n_after: int | None
 
 
-Step = Turn | Clear | Save | Load | Answer
+Between = Clear | Save | Load | Adopt | Answer
+Step = Turn | Between
 
 
 @dataclass(slots=True)
@@ -114,6 +126,9 @@ class Run:
     n_ctx_slot: int | None = None
     n_cells: int | None = None
     unified: bool = False
+    #: MiB of one checkpoint (recurrent and hybrid: always the same), and of one cell in one (SWA)
+    checkpoint_mib: float | None = None
+    cell_mib: float | None = None
     #: False if the log begins after the server did: what the slots held is not known
     from_start: bool = True
     steps: list[Step] = field(default_factory=list)

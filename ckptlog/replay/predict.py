@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ckptlog.replay.content import Span
 from ckptlog.replay.follow import Followed, Learned
-from ckptlog.replay.inputs import Clear, Load, Save, Turn
+from ckptlog.replay.inputs import Adopt, Clear, Load, Save, Turn
 from ckptlog.replay.world import Played, World
 from ckptlog.server import policy
 from ckptlog.server.policy import Checkpoint, Settings, Slot
@@ -22,11 +22,13 @@ from ckptlog.server.rules import Rules
 class Predicted:
     """One turn under other flags: ``n_cached`` if certain, else ``low``/``high`` bound it.
 
-    ``restored``: n_tokens of the checkpoint it would have resumed from; ``n_common`` as replayed.
+    ``likely``: with the user starts that are known and no others, inside the bounds; ``restored``:
+    n_tokens of the checkpoint it resumes from then; ``n_common`` as replayed.
     """
 
     turn: Turn
     n_common: int | None
+    likely: int
     low: int
     high: int
     restored: int | None = None
@@ -43,6 +45,7 @@ class Prediction:
     rules: Rules
     settings: Settings
     turns: list[Predicted] = field(default_factory=list)
+    bounded: bool = True
     #: by slot: most checkpoints at once, and most cells in them (SWA)
     n_most: dict[int, int] = field(default_factory=dict)
     cells_most: dict[int, int] = field(default_factory=dict)
@@ -62,18 +65,24 @@ class Doubt:
         return Doubt(dict(self.shaky), list(self.maybe), self.memory)
 
 
-def predict(followed: Followed, settings: Settings, rules: Rules | None = None) -> Prediction:
-    """Replay the run under ``settings`` (and another build's ``rules``); see ``Predicted``."""
-    return _Predictor(followed, settings, rules or followed.rules).play()
+def predict(
+    followed: Followed, settings: Settings, rules: Rules | None = None, *, bounds: bool = True
+) -> Prediction:
+    """Replay the run under ``settings`` (and another build's ``rules``); see ``Predicted``.
+
+    Without ``bounds`` only ``likely`` is worked out: enough to rank settings, and faster.
+    """
+    return _Predictor(followed, settings, rules or followed.rules, bounds).play()
 
 
 class _Predictor:
-    def __init__(self, followed: Followed, settings: Settings, rules: Rules) -> None:
+    def __init__(self, followed: Followed, settings: Settings, rules: Rules, bounds: bool) -> None:
         self.followed = followed
+        self.bounds = bounds
         self.world = World(followed.run, rules, settings)
         self.rules = rules
         self.settings = settings
-        self.result = Prediction(rules, settings)
+        self.result = Prediction(rules, settings, bounded=bounds)
         self.doubts: dict[int, Doubt] = {}
         self.stored: dict[object, Doubt] = {}
         self.is_swa = settings.memory == "swa"
@@ -85,7 +94,7 @@ class _Predictor:
                 self._turn(next(learned))
                 continue
             self.world.other_step(step)
-            if isinstance(step, Clear):
+            if isinstance(step, Clear | Adopt):
                 if not self.world.slot(step.slot).checkpoints:
                     self.doubts.pop(step.slot, None)
             elif isinstance(step, Save):
@@ -99,6 +108,8 @@ class _Predictor:
 
     def _turn(self, learned: Learned) -> None:
         turn = learned.turn
+        if learned.unseen is not None:
+            self._adopt_unseen(learned.unseen)
         slot = self.world.slot(turn.slot)
         doubt = self.doubts.get(turn.slot)
         unsure = learned.n_common is None
@@ -111,10 +122,12 @@ class _Predictor:
         pos_min = slot.memory.pos_min() if doubt and doubt.memory else -1
         played = self.world.play(turn, n_common, learned.user_starts, None, learned.foreign_cuts)
         n_cached = played.n_cached
-        predicted = Predicted(turn, learned.n_common, n_cached, n_cached)
+        predicted = Predicted(turn, learned.n_common, n_cached, n_cached, n_cached)
         if played.start.restored:
             predicted.restored = played.start.restored.n_tokens
-        if unsure:
+        if self.bounds and not turn.list_known and played.start.threshold is not None:
+            predicted.low, predicted.high = 0, max(n_cached, n_common)
+        if unsure and self.bounds:
             low, high = turn.n_common_range or (0, min(held, turn.n_prompt))
             predicted.low, predicted.high = 0, min(high, turn.n_prompt)
             doubt = self.doubts.setdefault(turn.slot, Doubt())
@@ -122,9 +135,17 @@ class _Predictor:
         elif doubt:
             self._bound(predicted, played, doubt, before, n_common, held, pos_min)
         self.result.turns.append(predicted)
-        if doubt or learned.hidden:
+        if self.bounds and (doubt or learned.hidden):
             self._doubts_after(learned, played, predicted, slot)
         self._cost(turn.slot, slot)
+
+    def _adopt_unseen(self, unseen: Adopt) -> None:
+        """A slot file came in; the checkpoints the slot keeps (old builds) are those of this replay."""
+        kept: tuple[tuple[int, int, int], ...] = ()
+        if self.rules.slot_file == "keep":
+            kept = tuple((c.n_tokens, c.pos_min, c.pos_max) for c in self.world.slot(unseen.slot).checkpoints)
+        self.world.other_step(Adopt(unseen.slot, unseen.n_tokens, kept))
+        self.doubts.pop(unseen.slot, None)
 
     def _bound(
         self,

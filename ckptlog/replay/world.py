@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from ckptlog.replay.inputs import Answer, Clear, Load, Op, Run, Save, Turn
+from ckptlog.replay.inputs import Adopt, Between, Clear, Load, Op, Run, Save, Turn
 from ckptlog.server import policy
-from ckptlog.server.memory import PlainMemory, RecurrentMemory, SlotMemory
+from ckptlog.server.memory import PlainMemory, RecurrentMemory, SlotMemory, State
 from ckptlog.server.policy import Added, Checkpoint, Settings, Slot, Start, Stored
 from ckptlog.server.rules import Rules
 from ckptlog.server.swa import SwaCells, SwaMemory, swa_cells
@@ -93,7 +93,7 @@ class World:
             n_cells = swa_cells(n_ctx, settings.n_swa, settings.n_ubatch, n_sequences)
         return SwaCells(n_cells, settings.n_swa)
 
-    def other_step(self, step: Clear | Save | Load | Answer) -> None:
+    def other_step(self, step: Between) -> None:
         """Everything between turns."""
         if isinstance(step, Clear):
             policy.clear(self.rules, self.slot(step.slot))
@@ -101,6 +101,8 @@ class World:
             self.stored[step.key] = policy.store(self.rules, self.slot(step.slot))
         elif isinstance(step, Load):
             self._load(step)
+        elif isinstance(step, Adopt):
+            self._adopt(step)
         else:
             slot = self.slot(step.slot)
             if step.n_after is not None and step.n_after > slot.n_tokens:
@@ -118,6 +120,22 @@ class World:
             policy.load_cached(slot, stored)
             # a cache entry that was loaded is gone
             del self.stored[step.key]
+
+    def _adopt(self, step: Adopt) -> None:
+        slot = self.slot(step.slot)
+        slot.n_tokens = step.n_tokens
+        slot.memory.load(self._tail(step.n_tokens), step.n_tokens)
+        slot.checkpoints = [
+            Checkpoint(n_tokens, pos_min, pos_max, policy.NO_TASK, self._tail(n_tokens))
+            for n_tokens, pos_min, pos_max in step.checkpoints
+        ]
+
+    def _tail(self, n_tokens: int) -> State:
+        """A state of which only the length is known: on SWA memory the window before it, in order."""
+        if self.settings.memory != "swa" or not n_tokens:
+            return ()
+        low = max(0, n_tokens - self.settings.n_swa)
+        return ((low, n_tokens - low),)
 
     def play(
         self,
@@ -143,11 +161,12 @@ class World:
         n_prompt = turn.n_prompt
         n_last = n_prompt if turn.n_ended is None else min(n_prompt, turn.n_ended)
         makes = self.makes and turn.completion
+        tails = policy.tail_cuts(rules, settings, n_prompt) if makes else ()
         cuts = None if batch_starts is None else [cut for cut in batch_starts[1:] if cut > slot.n_tokens]
         while slot.n_tokens < n_last:
             n0 = slot.n_tokens
             if cuts is None:
-                n_end = policy.next_cut(rules, settings, slot, n_prompt, user_starts, makes=makes)
+                n_end = policy.next_cut(rules, settings, slot, n_prompt, tails, user_starts if makes else ())
                 for cut in foreign_cuts:
                     if n0 < cut < n_end:
                         n_end = cut

@@ -5,7 +5,7 @@ Without images a token's position is its index, so everything here counts tokens
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 #: a stored state: (first position, number of cells) pieces in the order of the cells; () for kinds
 #: of memory whose state is told by its length alone
@@ -41,6 +41,14 @@ class SlotMemory(Protocol):
 
     def shift(self, n_keep: int, n_discard: int) -> None:
         """Context shift: delete [n_keep, n_keep + n_discard) and move what follows down."""
+        ...
+
+    def mark(self) -> Any:
+        """What ``undo`` needs to bring back the present state."""
+        ...
+
+    def undo(self, mark: Any) -> None:
+        """Back to a marked state."""
         ...
 
     def store(self, window_only: bool) -> State:
@@ -80,6 +88,12 @@ class PlainMemory:
 
     def shift(self, n_keep: int, n_discard: int) -> None:
         self.n -= n_discard
+
+    def mark(self) -> int:
+        return self.n
+
+    def undo(self, mark: int) -> None:
+        self.n = mark
 
     def store(self, window_only: bool) -> State:
         return ()

@@ -9,6 +9,7 @@ Every choice by build comes from ``Rules``; the builds each holds for stand in b
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -201,43 +202,49 @@ def _finish(slot: Slot, start: Start, n_prompt: int) -> Start:
     return start
 
 
+def tail_cuts(rules: Rules, settings: Settings, n_prompt: int) -> tuple[int, ...]:
+    """Where a prompt is cut so that checkpoints can be made near its end, ascending: at T - 64, at
+    T - min(n_batch, 512), or at T - min(n_batch, 4 + n_ubatch) and T - min(n_batch, 4)."""
+    if rules.tail_cuts == "ubatch-and-4":
+        return (
+            n_prompt - min(settings.n_batch, 4 + settings.n_ubatch),
+            n_prompt - min(settings.n_batch, 4),
+        )
+    if rules.tail_cuts == "512":
+        return (n_prompt - min(settings.n_batch, 512),)
+    return (n_prompt - 64,) if rules.tail_cuts == "64" else ()
+
+
 def next_cut(
     rules: Rules,
     settings: Settings,
     slot: Slot,
     n_prompt: int,
+    tails: Sequence[int] = (),
     user_starts: Sequence[int] = (),
-    *,
-    makes: bool = True,
 ) -> int:
     """Where the batch that begins at the slot's end will end, if no other slot shares it.
 
-    ``user_starts``: ascending token indices at which user messages begin, as far as the server knows
-    them (chat requests only). A cut at a user start is decided with the list as it is before this
-    batch's own checkpoint (b9940 and later), so one that makes nothing can follow the first of a list.
+    ``tails``: see ``tail_cuts`` (empty where no checkpoints are made). ``user_starts``: ascending token
+    indices at which user messages begin, as far as the server knows them (chat requests only). A cut at
+    a user start is decided with the list as it is before this batch's own checkpoint (b9940 and later),
+    so one that makes nothing can follow the first of a list.
     """
     n0 = slot.n_tokens
     end = min(n0 + settings.n_batch, n_prompt)
-    if not makes:
-        return end
-    if rules.tail_cuts == "ubatch-and-4":
-        tails = (n_prompt - min(settings.n_batch, 4 + settings.n_ubatch), n_prompt - min(settings.n_batch, 4))
-    elif rules.tail_cuts == "512":
-        tails = (n_prompt - min(settings.n_batch, 512),) * 2
-    elif rules.tail_cuts == "64":
-        tails = (n_prompt - 64,) * 2
-    else:
-        return end
     for cut in tails:
         if n0 < cut < end:
             end = cut
-    if rules.user_cuts == "none" or not user_starts:
+    if not user_starts or rules.user_cuts == "none":
         return end
     last = user_starts[-1]
-    for cut in user_starts if rules.user_cuts != "last" else (last,):
+    if rules.user_cuts == "last":
+        return last if n0 < last < end else end
+    for at in range(bisect_right(user_starts, n0), len(user_starts)):
+        cut = user_starts[at]
         if cut >= end:
             break
-        if cut > n0 and (rules.user_cuts != "useful" or _far_enough(settings, slot, cut, last)):
+        if rules.user_cuts == "every" or _far_enough(settings, slot, cut, last):
             return cut
     return end
 
@@ -273,7 +280,7 @@ def makes_checkpoint(
     near_end = n_prompt < n_end + settings.n_ubatch
     if kind == "user-start":
         last = user_starts[-1] if user_starts else None
-        if not near_end and n0 not in user_starts:
+        if not near_end and not _is_in(user_starts, n0):
             return False
         return (near_end and rules.near_end_ignores_step) or _far_enough(settings, slot, n0, last)
     if kind == "last-user":
@@ -291,6 +298,11 @@ def makes_checkpoint(
     return wanted and pos_max >= 64 and (newest is None or pos_max > newest.pos_max + 64)
 
 
+def _is_in(ascending: Sequence[int], value: int) -> bool:
+    at = bisect_left(ascending, value)
+    return at < len(ascending) and ascending[at] == value
+
+
 def add_checkpoint(rules: Rules, settings: Settings, slot: Slot, task: int) -> Added:
     """Store the slot's state as its newest checkpoint, making room first.
 
@@ -300,19 +312,22 @@ def add_checkpoint(rules: Rules, settings: Settings, slot: Slot, task: int) -> A
     same n_tokens replaced, so a full list loses its oldest even where it would not have grown.
     """
     thinned: list[Checkpoint] = []
+    evicted: list[Checkpoint] = []
     superseded: list[Checkpoint] = []
     room = settings.max_checkpoints
-    if rules.thin != "never":
+    if rules.thin == "always" or (rules.thin == "nearly-full" and len(slot.checkpoints) + 1 >= room):
         thinned = _thin(slot, task, settings.min_step, room if rules.thin == "nearly-full" else 0)
-    n_over = max(0, len(slot.checkpoints) - room + 1)
-    evicted = slot.checkpoints[:n_over]
-    if n_over:
-        slot.checkpoints = slot.checkpoints[n_over:]
+    n_over = len(slot.checkpoints) - room + 1
+    if n_over > 0:
+        evicted = slot.checkpoints[:n_over]
+        del slot.checkpoints[:n_over]
     n_tokens = slot.n_tokens
     if rules.supersede:
-        superseded = [c for c in slot.checkpoints if c.n_tokens == n_tokens]
-        if superseded:
-            slot.checkpoints = [c for c in slot.checkpoints if c.n_tokens != n_tokens]
+        for checkpoint in slot.checkpoints:
+            if checkpoint.n_tokens == n_tokens:
+                superseded = [c for c in slot.checkpoints if c.n_tokens == n_tokens]
+                slot.checkpoints = [c for c in slot.checkpoints if c.n_tokens != n_tokens]
+                break
     memory = slot.memory
     made = Checkpoint(n_tokens, memory.pos_min(), n_tokens - 1, task, memory.store(rules.stores_window_only))
     slot.checkpoints.append(made)
@@ -322,8 +337,6 @@ def add_checkpoint(rules: Rules, settings: Settings, slot: Slot, task: int) -> A
 def _thin(slot: Slot, task: int, min_step: int, room: int) -> list[Checkpoint]:
     """Drop those too close to an earlier one; with ``room`` stop as soon as size + 1 < room."""
     size = len(slot.checkpoints)
-    if room and size + 1 < room:
-        return []
     last = -1
     gone: list[Checkpoint] = []
     kept: list[Checkpoint] = []

@@ -38,6 +38,18 @@ class SwaCells:
         #: highest position of each sequence
         self.high: dict[int, int] = {}
 
+    def copy(self) -> SwaCells:
+        """The same cells once more."""
+        twin = SwaCells(self.n_cells, self.n_swa)
+        twin.head, twin.used = self.head, self.used
+        twin.runs, twin.high = list(self.runs), dict(self.high)
+        return twin
+
+    def become(self, other: SwaCells) -> None:
+        """Take over another's state (slots of a unified cache keep sharing this object)."""
+        self.head, self.used = other.head, other.used
+        self.runs, self.high = list(other.runs), dict(other.high)
+
     def pos_min(self, seq: int) -> int:
         """Lowest position of the sequence; -1 when it has none."""
         return min((run[2] for run in self.runs if run[3] == seq), default=-1)
@@ -256,6 +268,12 @@ class SwaMemory:
 
     def shift(self, n_keep: int, n_discard: int) -> None:
         self.cells.shift(self.seq, n_keep, n_discard)
+
+    def mark(self) -> SwaCells:
+        return self.cells.copy()
+
+    def undo(self, mark: SwaCells) -> None:
+        self.cells.become(mark)
 
     def store(self, window_only: bool) -> State:
         low = self.pos_max() - self.cells.n_swa + 1 if window_only else 0
