@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from ckptlog.timeline.dialect import SAME_AS
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import Stream
 
 #: kinds that change the timeline's state: every other known message is passed over
-NEEDED_KINDS = frozenset({name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP))
+NEEDED_KINDS = frozenset(
+    {name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP) | set(SAME_AS)
+)
 
 #: kinds whose lines may be quoted as evidence
 EVIDENCE_KINDS = frozenset(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ckptlog.events import Event
 from ckptlog.records import Ended
 from ckptlog.timeline.cache import CacheEntry, RamCache
+from ckptlog.timeline.dialect import SAME_AS, translate
 from ckptlog.timeline.figures import settle_figures
 from ckptlog.timeline.lists import ListKeeper
 from ckptlog.timeline.model import Check, Checkpoint, Dropped, Quote, Run, Selection, Shift, Turn
@@ -54,6 +55,9 @@ class Stream:
 
     def take(self, e: Event) -> None:
         run = self.run
+        fork = e.kind in SAME_AS
+        if fork:
+            translate(e)
         startup = STARTUP.get(e.kind)
         if run is None:
             run = self._begin(e)
@@ -67,7 +71,10 @@ class Stream:
                 self.last_t = e.t
             run.prefixed = True
         run.last_line = e.line
-        self._bracket(run, e)
+        if fork or e.kind == "fork_cache":
+            run.bracket_broken = True  # a fork's build numbers are not llama.cpp's
+        else:
+            self._bracket(run, e)
         if startup is not None:
             startup(run, e)
             if e.kind in FRESH:
@@ -520,6 +527,12 @@ class Stream:
             turn.memory_state_quote = quote(e.line, e.text)
             if turn.n_held is None:
                 turn.n_held = f["n_cached_tokens"]
+
+    def on_fork_cache(self, e: Event) -> None:
+        """The fork prints what the slot holds and where reuse ends, without naming the slot."""
+        state = self.last_slot
+        if state is not None and state.turn is not None and state.turn.n_held is None:
+            state.turn.n_held = e.f.get("n_cached_tokens")
 
     def on_checking_checkpoint(self, e: Event) -> None:
         _, turn = self._turn(e)
