@@ -22,7 +22,9 @@ class MessageGrammar:
         for path in paths:
             for kind in read_kinds(path):
                 if kind.name in self.kinds:
-                    raise GrammarError(f"{path.name}: kind {kind.name!r} stands in {self.kinds[kind.name].file} too")
+                    raise GrammarError(
+                        f"{path.name}: kind {kind.name!r} stands in {self.kinds[kind.name].file} too"
+                    )
                 self.kinds[kind.name] = kind
 
     def parse(self, text: str, family: str = "slot") -> Message:

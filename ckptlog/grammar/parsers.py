@@ -30,21 +30,19 @@ _TERMINAL_WORDS = {
 
 
 class FileParser:
-    """The compiled grammar of one file; `parse` takes a kind of that file."""
+    """The compiled grammar of one file; `parse` takes a kind of that file. `lark` is Lark's own object."""
 
-    def __init__(self, path: Path, kinds: Iterable[Kind], *, strict: bool = False) -> None:
-        """`strict`: Lark also refuses terminals that collide (needs `interegular`; for tests)."""
+    def __init__(self, path: Path, kinds: Iterable[Kind]) -> None:
         from lark import Lark
 
-        cache = None if strict else _cache_file(path)
-        self._lark: Lark = Lark(
+        cache = _cache_file(path)
+        self.lark: Lark = Lark(
             path.read_text(encoding="utf-8"),
             parser="lalr",
             start=[kind.name for kind in kinds],
             source_path=str(path),
             import_paths=[str(path.parent)],
             maybe_placeholders=False,
-            strict=strict,
             cache=str(cache) if cache else False,
         )
 
@@ -53,7 +51,7 @@ class FileParser:
         from lark.exceptions import UnexpectedInput
 
         try:
-            tree = self._lark.parse(text, start=kind.name)
+            tree = self.lark.parse(text, start=kind.name)
         except UnexpectedInput as error:
             raise self._refused(kind, text, error) from None
         fields: dict[str, Field] = {}
@@ -61,22 +59,13 @@ class FileParser:
         wording = kind.wording(str(tree.data))
         return Message(kind.name, wording.name, fields, wording.build_min, wording.build_max)
 
-    def alternatives(self, kind: Kind) -> dict[str, list[list[str]]]:
-        """Each wording's expansions as the terminals' and rules' names, from Lark's own rules (for tests)."""
-        found: dict[str, list[list[str]]] = {}
-        for rule in self._lark.rules:
-            if rule.origin.name == kind.name:
-                name = str(rule.alias or rule.origin.name)
-                found.setdefault(name, []).append([symbol.name for symbol in rule.expansion])
-        return found
-
     def _refused(self, kind: Kind, text: str, error: UnexpectedInput) -> Refused:
         from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-        column = len(text)
+        column: int = len(text)
         names: Iterable[str] = ()
         if isinstance(error, UnexpectedCharacters):
-            column, names = error.pos_in_stream, error.allowed
+            column, names = error.pos_in_stream or 0, error.allowed or ()
         elif isinstance(error, UnexpectedToken):
             if error.token.type != "$END" and error.token.start_pos is not None:
                 column = error.token.start_pos
@@ -88,7 +77,7 @@ class FileParser:
             return _TERMINAL_WORDS[terminal]
         if terminal == "WS":
             return ""
-        pattern = self._lark.get_terminal(terminal).pattern
+        pattern = self.lark.get_terminal(terminal).pattern
         return f"'{pattern.value}'" if pattern.type == "str" else "text"
 
 
@@ -119,4 +108,5 @@ def _span(tree: Tree[Token]) -> tuple[int, int] | None:
     tokens = list(tree.scan_values(lambda _: True))
     if not tokens:
         return None
-    return tokens[0].start_pos, tokens[-1].end_pos
+    start, end = tokens[0].start_pos, tokens[-1].end_pos
+    return None if start is None or end is None else (start, end)
