@@ -1,0 +1,315 @@
+"""What stands around the message on one physical line: wrapper, port, time, letter, head.
+
+The forms are in ``grammars/envelope.lark``. The engine calls ``unwrap`` once a line *shape* (a line
+with its numbers replaced), so Lark may take its time; what it finds holds for all lines of the shape.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ckptlog.grammar.files import grammar_file
+from ckptlog.intake.json_lines import Json, Text, decode_object, plain_text
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+Form = Literal["prefixed", "legacy", "jsonl", "tagged"]
+Family = Literal["slot", "srv", "que", "res", "cmn", "spec", "bare", "tagged"]
+Letter = Literal["E", "W", "I", "D"]
+
+#: a head stands near the start of a line; text of any length may follow, and Lark does not see it
+HEAD_CHARS = 4096
+#: as far from a line's end it is searched for what is not seen there
+TAIL_CHARS = 400
+#: JSON in JSON: a router's child inside docker's log file is two deep
+MAX_DEPTH = 4
+
+
+class Span(NamedTuple):
+    """Where something stands in the raw line: [start, end), in characters."""
+
+    start: int
+    end: int
+
+
+class Envelope(NamedTuple):
+    """One line, taken apart.
+
+    ``family`` is None for a line that holds no message (a fence, an elision, a stamp alone, JSON that
+    is no log record). ``time`` spans ``M.SS.mmm.uuu``, or the microseconds of a JSON record. ``level``
+    is the logger's letter. ``message`` has no newline, colour or space at its end; it stands at
+    ``message_start`` in the raw line, or that is -1 where unescaping JSON moved its characters.
+    ``slot`` and ``task`` come from the head (``-1`` in the line: none attached). A span is None
+    where nothing stands, and where it has no place in the raw line (a byte array in JSON).
+    """
+
+    wrapper: str | None
+    format: Form | None
+    time: Span | None
+    level: Letter | None
+    port: Span | None
+    family: Family | None
+    func: str | None
+    slot: Span | None
+    task: Span | None
+    message: str
+    message_start: int
+
+
+NOTHING = Envelope(None, None, None, None, None, None, None, None, None, "", -1)
+
+_LETTERS: dict[str, Letter] = {
+    "I": "I", "INFO": "I", "W": "W", "WARN": "W", "WARNING": "W", "E": "E", "ERR": "E", "ERROR": "E",
+    "D": "D", "DEBG": "D", "DEBUG": "D", "VERB": "D",
+}  # fmt: skip
+# a tagged line names slot and task behind its text
+_TAGGED_SLOT = re.compile(r"\bid_slot=(-?\d+)")
+_TAGGED_TASK = re.compile(r"\bid_task=(-?\d+)")
+# of each kind of JSON record: the wrapper it is, and where the text is
+_RECORDS = (("MESSAGE", "journald-json"), ("log", "docker-json"), ("message", "json"))
+
+
+def unwrap(line: str) -> Envelope:
+    """The envelope of a physical line, as it came from the reader."""
+    return _unwrap(plain_text(line), 0)
+
+
+def _unwrap(text: Text, depth: int) -> Envelope:
+    line = text.value
+    if not line or line.isspace():
+        return NOTHING
+    if "{" in line and line.rstrip().endswith("}"):
+        tree = _parse(line, "object")
+        if tree is not None:
+            envelope = _object(tree, text, depth)
+            if envelope is not None:
+                return envelope
+    tree = _parse(line[:HEAD_CHARS], "headed")
+    if tree is not None:
+        return _headed(tree, text)
+    tree = _parse(line[:HEAD_CHARS], "tagged")
+    if tree is not None:
+        return _tagged(tree, text)
+    tree = _parse(line, "nothing") if len(line) <= HEAD_CHARS else None
+    if tree is not None:
+        parts = _Parts(tree, text)
+        return NOTHING._replace(wrapper=parts.wrapper, port=parts.span("PORT"))
+    return _embedded(text) or _bare(text)
+
+
+@cache
+def _grammar() -> Lark:
+    from lark import Lark
+    from lark.lexer import ContextualLexer
+
+    class Lexer(ContextualLexer):
+        """Where `interegular` is installed Lark compares all terminals for collisions: seconds of work.
+
+        Here terminals overlap by intention, and priorities decide.
+        """
+
+        def __init__(self, conf: Any, states: Any, always_accept: Any = ()) -> None:
+            conf.skip_validation = True
+            super().__init__(conf, states, always_accept)
+
+    return Lark(
+        grammar_file("envelope.lark").read_text(encoding="utf-8"),
+        parser="lalr",
+        start=["headed", "bare", "object", "tagged", "nothing", "searched"],
+        maybe_placeholders=False,
+        _plugins={"ContextualLexer": Lexer},
+    )
+
+
+@cache
+def _pattern(terminal: str) -> re.Pattern[str]:
+    return re.compile(_grammar().get_terminal(terminal).pattern.to_regexp())
+
+
+def _parse(line: str, start: str) -> Tree[Token] | None:
+    from lark.exceptions import UnexpectedInput
+
+    try:
+        return _grammar().parse(line, start=start)
+    except UnexpectedInput:
+        return None
+
+
+class _Parts:
+    """The tokens of one parsed line, by name, with their places in the raw line."""
+
+    def __init__(self, tree: Tree[Token], text: Text, offset: int = 0) -> None:
+        self._text = text
+        self._offset = offset
+        self._tokens: dict[str, Token] = {}
+        for token in tree.scan_values(lambda _: True):
+            self._tokens.setdefault(token.type, token)
+        names = [str(node.data) for node in tree.children if not isinstance(node, str)]
+        names = [name.replace("_", "-") for name in names if name not in _INNER]
+        # what a paste adds says less than what the log was captured with
+        real = [name for name in names if name != "markdown-quote"]
+        self.wrapper: str | None = next(iter(real or names), None)
+
+    def text(self, name: str) -> str | None:
+        token = self._tokens.get(name)
+        return None if token is None else str(token)
+
+    def token(self, name: str) -> Token | None:
+        return self._tokens.get(name)
+
+    def span(self, name: str) -> Span | None:
+        token = self._tokens.get(name)
+        if token is None or token.start_pos is None or token.end_pos is None:
+            return None
+        return self.place(token.start_pos, token.end_pos)
+
+    def place(self, start: int, end: int) -> Span | None:
+        raw = self._text.place(start + self._offset, end + self._offset)
+        return None if raw is None else Span(*raw)
+
+    def message(self, *, unquote: bool = False) -> tuple[str, int]:
+        """The text of TEXT without what a terminal would not show at its end, and its raw start."""
+        token = self._tokens.get("TEXT")
+        start = token.start_pos if token is not None else None
+        if start is None:
+            end = len(self._text.value) - self._offset
+            place = self.place(end, end)
+            return "", -1 if place is None else place.start
+        message = _bared(self._text.value[self._offset + start :])
+        if unquote:
+            message = message.rstrip("`").rstrip()
+        place = self.place(start, start + len(message))
+        return message, -1 if place is None else place.start
+
+
+#: sub-rules that are no wrapper
+_INNER = ("slot", "other", "port", "message")
+
+
+@cache
+def _unseen_tail() -> re.Pattern[str]:
+    # atomic: the forms of an escape overlap, and a long run of them must not be tried in every way
+    return re.compile(rf"(?>(?:\s|{_pattern('ESCAPE').pattern})+)$")
+
+
+def _bared(message: str) -> str:
+    """``message`` without spaces and colour codes at its end."""
+    found = _unseen_tail().search(message[-TAIL_CHARS:].rstrip())
+    if found is None:
+        return message.rstrip()
+    kept = max(len(message) - TAIL_CHARS, 0) + found.start()
+    return message[:kept].rstrip()
+
+
+def _headed(tree: Tree[Token], text: Text, offset: int = 0) -> Envelope:
+    parts = _Parts(tree, text, offset)
+    message, start = parts.message(unquote="`" in text.value[:HEAD_CHARS])
+    family: Any = parts.text("FAMILY") or "slot"
+    time, level = parts.span("TIME"), parts.text("LEVEL")
+    return Envelope(
+        wrapper=parts.wrapper,
+        format="prefixed" if parts.text("TIME") or level else "legacy",
+        time=time,
+        level=_LETTERS[level] if level else None,
+        port=parts.span("PORT"),
+        family=family,
+        func=parts.text("FUNCTION"),
+        slot=parts.span("SLOT"),
+        task=parts.span("TASK"),
+        message=message,
+        message_start=start,
+    )
+
+
+def _tagged(tree: Tree[Token], text: Text) -> Envelope:
+    parts = _Parts(tree, text)
+    message, start = parts.message()
+    token = parts.token("TEXT")
+    at = token.start_pos if token is not None and token.start_pos is not None else 0
+
+    def named(pattern: re.Pattern[str]) -> Span | None:
+        found = pattern.search(message)
+        return None if found is None else parts.place(at + found.start(1), at + found.end(1))
+
+    level = parts.text("TAG_LEVEL")
+    return NOTHING._replace(
+        wrapper=parts.wrapper,
+        format="tagged",
+        level=_LETTERS[level] if level else None,
+        family="tagged",
+        func=parts.text("FUNCTION"),
+        slot=named(_TAGGED_SLOT),
+        task=named(_TAGGED_TASK),
+        message=message,
+        message_start=start,
+    )
+
+
+def _bare(text: Text) -> Envelope:
+    tree = _parse(text.value[:HEAD_CHARS], "bare")
+    if tree is None:
+        return NOTHING
+    parts = _Parts(tree, text)
+    message, start = parts.message()
+    level = parts.text("LEVEL") or parts.text("LETTER")
+    return NOTHING._replace(
+        wrapper=parts.wrapper,
+        format="prefixed" if parts.text("TIME") or level else None,
+        time=parts.span("TIME"),
+        level=_LETTERS[level] if level else None,
+        port=parts.span("PORT"),
+        family="bare",
+        message=message,
+        message_start=start,
+    )
+
+
+def _embedded(text: Text) -> Envelope | None:
+    """A record that begins in mid-line, if what stands before it may stand there."""
+    head = text.value[:HEAD_CHARS]
+    found = _pattern("EMBEDDED").search(head)
+    if found is None or _pattern("BEFORE").match(head[: found.start()]) is None:
+        return None
+    tree = _parse(head[found.start() :], "headed")
+    return None if tree is None else _headed(tree, text, found.start())
+
+
+def _object(tree: Tree[Token], text: Text, depth: int) -> Envelope | None:
+    """A line that is a JSON object; None if it is none after all (text in braces)."""
+    outer = _Parts(tree, text)
+    token = outer.token("OBJECT")
+    assert token is not None
+    assert token.start_pos is not None
+    record = decode_object(text, token.start_pos)
+    if record is None:
+        return None
+    nothing = NOTHING._replace(wrapper=outer.wrapper, port=outer.span("PORT"))
+    if depth >= MAX_DEPTH:
+        return nothing
+    message = record.text("msg")
+    if message is not None and record.value("type") == "log":
+        inner = _unwrap(message.stripped(), depth + 1)
+        return _logged(inner, record, nothing)
+    for key, wrapper in _RECORDS:
+        message = record.text(key)
+        if message is not None:
+            inner = _unwrap(message.stripped(), depth + 1)
+            return inner._replace(wrapper=outer.wrapper or wrapper, port=inner.port or nothing.port)
+    return nothing
+
+
+def _logged(inner: Envelope, record: Json, outer: Envelope) -> Envelope:
+    """A record of ``--log-jsonl``; ``inner`` is its text, or again a record where a router wraps its child's."""
+    wrapped = inner._replace(wrapper=outer.wrapper or inner.wrapper, port=inner.port or outer.port)
+    if inner.format == "jsonl":
+        return wrapped
+    time = record.place("time")
+    level = str(record.value("level")).upper()
+    return wrapped._replace(
+        format="jsonl",
+        time=inner.time or (None if time is None else Span(*time)),
+        level=inner.level or _LETTERS.get(level),
+    )
