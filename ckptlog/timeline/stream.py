@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 #: a fall of the clock by more than this is a new process (HTTP threads may be queued a little late)
 CLOCK_FALL_US = 1_000_000
 
+#: lines of the program around the server: who embeds it words them anew
+NO_BRACKET = frozenset({"server_init", "build_info", "model_loaded", "listening"})
+
+
 class Stream:
     """The state behind one stream of events (one port)."""
 
@@ -109,6 +113,8 @@ class Stream:
 
     def _bracket(self, run: Run, e: Event) -> None:
         """Narrow the build's bracket by the wording just seen."""
+        if e.kind in NO_BRACKET:
+            return
         if e.build_min > run.build_min:
             if run.build_max is None or e.build_min <= run.build_max:
                 run.build_min = e.build_min
