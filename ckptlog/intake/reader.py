@@ -15,17 +15,12 @@ import polars as pl
 
 from ckptlog.errors import InputError
 from ckptlog.intake.encoding import BinaryCheck, Recoder, encoding_of, enough_to_sniff
+from ckptlog.intake.limits import MAX_CHUNK_LINES, MAX_LINE_BYTES, MAX_UNPACKED, cut_text
 from ckptlog.intake.sources import Source, open_raw
 from ckptlog.intake.unpack import MAGIC_BYTES, Unpacker, compression_of
 
 #: bytes a chunk is read by: big enough that the cost of a chunk vanishes, small enough for memory
 CHUNK_BYTES = 32 << 20
-#: bytes of a line that are kept; what is longer is no line of a llama-server worth more
-MAX_LINE_BYTES = 1 << 20
-#: lines of one chunk: a string view is 16 bytes, so a chunk of newlines only would need 16x its size
-MAX_CHUNK_LINES = 4_000_000
-#: what a compressed source may unpack to if no limit is given
-MAX_UNPACKED = 64 << 30
 #: a pipe's copy stays in memory up to this size, then goes to a temporary file
 SPOOL_MEMORY = 32 << 20
 
@@ -223,7 +218,7 @@ class _LineCutter:
         limit = self._limit
         return pl.Series(
             lines.name,
-            [line if len(line) * 4 <= limit else _cut_text(line, limit) for line in lines.to_list()],
+            [cut_text(line, limit) for line in lines.to_list()],
             dtype=pl.String,
         )
 
@@ -255,11 +250,6 @@ def _mend(data: bytes) -> tuple[bytes, int]:
         pieces.append(piece)
         start = end
     return b"".join(pieces), count
-
-
-def _cut_text(line: str, limit: int) -> str:
-    data = line.encode("utf-8")
-    return line if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
 
 
 def _split_dense(whole: bytes) -> Iterator[bytes]:
