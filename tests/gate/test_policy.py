@@ -157,7 +157,9 @@ def test_in_pyproject_the_policy_is_below_tool_ckptlog(tmp_path: Path) -> None:
     file.write_text('[project]\nname = "x"\n[tool.ckptlog.gate]\nfail_on = ["error"]\n')
     assert load_policy(str(file)).fail_on == ("error",)
     file.write_text('[project]\nname = "x"\n[tool.ckptlog.gate]\nfailon = ["error"]\n')
-    with pytest.raises(PolicyError, match=r"line 4: tool\.ckptlog\.gate\.failon: unknown key; did you mean fail_on"):
+    with pytest.raises(
+        PolicyError, match=r"line 4: tool\.ckptlog\.gate\.failon: unknown key; did you mean fail_on"
+    ):
         load_policy(str(file))
 
 
