@@ -85,7 +85,7 @@ def _check(page: Page, check: CheckVerdict, told: set[tuple[int, ...]]) -> None:
         page.para(f"{_named(group)}: {quote(one.says, 400)}", first="      ", rest=8)
         for pointer in one.evidence[:3]:
             page.para(
-                f"line {pointer.line:,}: {quote(pointer.says, 200)}", first="        ", rest=10, style="dim"
+                f"line {pointer.line}: {quote(pointer.says, 200)}", first="        ", rest=10, style="dim"
             )
         if one.do:
             page.para(Text(quote(one.do, 300), "bold"), first="        Do: ", rest=12)
@@ -106,6 +106,6 @@ def like_turns(turns: Sequence[TurnFinding]) -> Iterator[list[TurnFinding]]:
 
 def _named(group: Sequence[TurnFinding]) -> str:
     """``turns 40 (line 2,011), 47 (line 2,390) and 3 more``."""
-    named = ", ".join(f"{turn.turn:,} (line {turn.line:,})" for turn in group[:_NAMED])
+    named = ", ".join(f"{turn.turn:,} (line {turn.line})" for turn in group[:_NAMED])
     more = f" and {len(group) - _NAMED:,} more" if len(group) > _NAMED else ""
     return f"{'turn' if len(group) == 1 else 'turns'} {named}{more}"

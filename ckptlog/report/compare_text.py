@@ -97,7 +97,7 @@ def _turns(page: Page, title: str, changes: Sequence[TurnChange], new: Report) -
         record = new.turns[change.new.turn - 1]
         was = "" if change.old.turn == change.new.turn else f", turn {change.old.turn:,} of the old log"
         page.para(
-            f"turn {change.new.turn:,} (line {record.lines[0]:,}{was}): {_difference(change)}",
+            f"turn {change.new.turn:,} (line {record.lines[0]}{was}): {_difference(change)}",
             first="  ",
             rest=4,
         )
