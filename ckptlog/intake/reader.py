@@ -15,6 +15,7 @@ import polars as pl
 
 from ckptlog.errors import InputError
 from ckptlog.intake.encoding import BinaryCheck, Recoder, encoding_of, enough_to_sniff
+from ckptlog.intake.journal import MARK, with_text_messages
 from ckptlog.intake.limits import MAX_CHUNK_LINES, MAX_LINE_BYTES, MAX_UNPACKED, cut_text
 from ckptlog.intake.sources import Source, open_raw
 from ckptlog.intake.unpack import MAGIC_BYTES, Unpacker, compression_of
@@ -144,6 +145,7 @@ class _LineCutter:
         self._first_line = 1
         self._offset = 0
         self._skipped = 0
+        self._json: bool | None = None  # the log is a file of JSON objects
 
     def feed(self, data: bytes) -> list[Chunk]:
         if self._skipping:
@@ -212,6 +214,10 @@ class _LineCutter:
             self._facts.cut_lines += int((lines.str.len_bytes() > self._limit).sum())
             lines = self._cut(lines)
         self._facts.broken += n_broken
+        if self._json is None:
+            self._json = piece[:1] == b"{"
+        if self._json and MARK.search(piece):
+            lines = with_text_messages(lines)
         return lines
 
     def _cut(self, lines: pl.Series) -> pl.Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import json
 import lzma
 import os
 import sys
@@ -253,3 +254,17 @@ def test_reads_files_and_pipes(tmp_path: Path) -> None:
 def test_unreadable(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         list(read_chunks(Source(str(tmp_path / "gone.log"))))
+
+
+def test_journald_messages_of_bytes() -> None:
+    text = "\x1b[34m0.25.071.000\x1b[0m \x1b[32mI \x1b[0msrv  update_slots: all slots are idle"
+    lines = [
+        json.dumps({"_PID": "7", "MESSAGE": message})
+        for message in (list(text.encode()), "plain", [1, 999], None)
+    ]
+    raw = ("\n".join(lines) + "\n").encode()
+    read, _ = fed(raw)
+    assert [json.loads(line)["MESSAGE"] for line in read] == [text, "plain", [1, 999], None]
+    assert read[1:] == lines[1:]
+    assert fed(raw, *range(0, len(raw), 7))[0] == read
+    assert fed(b"a log\n" + raw)[0] == ["a log", *lines], "only a file of JSON objects is a journal"
