@@ -36,6 +36,7 @@ FIELDS = {
     "slot-prompt-similarity": ("slot_prompt_similarity",),
     "embeddings": ("embedding",),
     "pooling": ("pooling_type",),
+    "chat-template": ("chat_template",),
     "reasoning-format": ("reasoning_format",),
     "log-prompts-dir": ("path_prompts_log_dir",),
 }

@@ -38,9 +38,7 @@ def stored(folder: Path = FOLDER) -> Iterator[Fixture]:
     return (Fixture(path) for path in sorted(folder.glob("*/*/*.log.gz")))
 
 
-def write(
-    release: Release, models: Path, scenarios: list[sc.Scenario], folder: Path = FOLDER
-) -> list[str]:
+def write(release: Release, models: Path, scenarios: list[sc.Scenario], folder: Path = FOLDER) -> list[str]:
     """Play ``scenarios`` on ``release`` and store the logs.
 
     The logs are stored as they are. Returns what could not be played; a scenario's expectations

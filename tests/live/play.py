@@ -16,8 +16,7 @@ from tests.live import texts
 from tests.live.models import make_model
 from tests.live.server import ServerProcess
 from tests.live.truth import Request, Server, SlotContents, Truth
-
-_THINK_END = "</think>"
+from tests.live.vocabulary import END_THINK, THINK
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,8 @@ class Player:
         self.model_file = model_file(self.model, self.models)
         if "slot-save-path" in self.flags:
             (self.models / str(self.flags["slot-save-path"])).mkdir(exist_ok=True)
-        with tokenizer(self.model_file, self.release, self.models) as self.tokenizer:
+        template = {k: v for k, v in self.flags.items() if k == "chat-template"}
+        with tokenizer(self.model_file, self.release, self.models, template) as self.tokenizer:
             self.server = self._start()
             try:
                 self._steps(self.scenario.steps)
@@ -134,7 +134,7 @@ class Player:
             case sc.Strip():
                 for message in self._chat(step.chat).messages:
                     if message["role"] == "assistant":
-                        message["content"] = message["content"].split(_THINK_END)[-1].lstrip("\n")
+                        message["content"] = message["content"].split(END_THINK)[-1].lstrip("\n")
             case sc.Undo():
                 chat = self._chat(step.chat)
                 del chat.messages[-2 if step.question else -1 :]
@@ -197,8 +197,8 @@ class Player:
         chat.last = [dict(m) for m in chat.messages]
         content = self._request(step, chat)
         if content is not None:
-            if step.think:
-                content = "<think>" + content
+            if step.think:  # the prompt ended with it
+                content = THINK + content
             chat.messages.append({"role": "assistant", "content": content})
 
     def _render(self, messages: list[dict[str, str]], think: bool) -> str:
@@ -280,7 +280,9 @@ class Player:
             content, detail = body["content"], body
         else:
             choice = body["choices"][0]
-            content, detail = choice["message"].get("content") or "", body.get("__verbose", {})
+            # the server puts the part of the answer that the template wrote in front again
+            content = (choice["message"].get("content") or "").removeprefix(THINK)
+            detail = body.get("__verbose", {})
             request.finish_reason = choice["finish_reason"]
         timings = body["timings"]
         request.cache_n, request.prompt_n = timings["cache_n"], timings["prompt_n"]
@@ -349,11 +351,11 @@ def model_file(name: str, folder: Path) -> Path:
     return path
 
 
-def tokenizer(model: Path, release: Release, folder: Path) -> ServerProcess:
+def tokenizer(model: Path, release: Release, folder: Path, more_flags: dict[str, Any]) -> ServerProcess:
     """A second server that only renders templates and tokenizes; its log is of no interest."""
     log = folder / f"tokenizer-{model.stem}-{release.build}.log"
     log.unlink(missing_ok=True)
-    flags = {"ctx-size": 256, "parallel": 1, "verbosity": 1}
+    flags = {"ctx-size": 256, "parallel": 1, "verbosity": 1, **more_flags}
     return ServerProcess(model.name, flags, folder=folder, log=log, python=release.python)
 
 
