@@ -1,0 +1,124 @@
+"""The finding of a turn in plain words: what happened, what it cost, why, what to do and what not."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.style import Style
+
+from ckptlog.records import FAILURES, Fix, TurnRecord
+from ckptlog.report.digest import Numbered, lost_ms, lost_tokens
+from ckptlog.report.text_findings import numbers
+from ckptlog.report.words import duration, how_sure, listed, plural, request_words, title
+from ckptlog.tui.book import Book
+from ckptlog.tui.glyphs import Glyphs
+
+_BAD = "bold $text-error"
+_GOOD = "bold $text-success"
+_KEY = "bold $text-accent"
+
+
+def finding_content(book: Book, item: Numbered, glyphs: Glyphs) -> Content:
+    """Everything that the first tab says of a turn."""
+    turn = item.turn
+    failed = turn.failed or turn.outcome == "error"
+    lines = [_heading(book, item, failed)]
+    why = turn.explanation or turn.headline
+    if failed:
+        if why:
+            lines.append(Content(glyphs.text(why)))
+        lines += fix_lines(turn.fixes, glyphs)
+    else:
+        if turn.headline:
+            lines.append(Content(glyphs.text(turn.headline)))
+        if turn.explanation and turn.explanation != turn.headline:
+            lines.append(Content(glyphs.text(turn.explanation)))
+        lines.append(_elsewhere(book))
+    lines.append(Content(""))
+    figures = numbers(turn)
+    if figures:
+        lines.append(Content.assemble(("Tokens  ", "dim"), figures + "."))
+    if turn.trigger and turn.outcome in FAILURES:
+        lines.append(Content.assemble(("Request ", "dim"), request_words(turn.trigger)))
+    if failed:
+        lines += _alike(book, item)
+        lines.append(Content.assemble(("Sure?   ", "dim"), how_sure([turn.confidence])))
+    lines += [
+        Content.assemble(("Not     " if n == 0 else "        ", "dim"), glyphs.text(fix.text))
+        for n, fix in enumerate(turn.not_fixes)
+    ]
+    lines += [
+        Content.assemble(("Untold  " if n == 0 else "        ", "dim"), glyphs.text(sentence))
+        for n, sentence in enumerate(turn.missing)
+    ]
+    return Content("\n").join(lines)
+
+
+def _heading(book: Book, item: Numbered, failed: bool) -> Content:
+    turn = item.turn
+    what = title(turn.outcome, turn.variant, 1) if turn.outcome in (*FAILURES, "error") else turn.outcome
+    parts: list[Content | tuple[str, str] | str] = [
+        (f"{'! ' if failed else ''}{what}".upper() if failed else what, _BAD if failed else _GOOD),
+        f"   turn {item.number} of {len(book.turns)}",
+    ]
+    if len(book.lanes) > 1:
+        parts.append(f", {book.lane_of(item).name}")
+    cost = cost_words(turn)
+    if cost:
+        parts.append((f"   cost: {cost}", "bold" if failed else ""))
+    if failed and turn.cause:
+        parts.append((f"   {turn.cause}", "dim"))
+    return Content.assemble(*parts)
+
+
+def cost_words(turn: TurnRecord) -> str:
+    """What a turn cost, in its own figures; empty where nothing was lost."""
+    if turn.outcome == "arrival-rejection":
+        return "no answer at all"
+    gone = sum(shift.n_discard for shift in turn.shifts)
+    if gone:
+        return f"{plural(gone, 'token')} deleted"
+    if turn.outcome == "limit-stop":
+        return "the rest of the answer"
+    lost, ms = lost_tokens(turn), lost_ms(turn)
+    if not lost:
+        return ""
+    return f"{plural(lost, 'token')} again" + (f", {duration(ms)}" if ms else "")
+
+
+def fix_lines(fixes: list[Fix], glyphs: Glyphs) -> list[Content]:
+    """The fixes, numbered, their flags to click on; the first one stands out."""
+    lines = []
+    for n, fix in enumerate(fixes):
+        flags = glyphs.text(" ".join(fix.flags))
+        parts: list[Content | tuple[str, str] | str] = [("Do      " if n == 0 else "        ", _GOOD if n == 0 else "dim")]
+        if len(fixes) > 1:
+            parts.append(f"{n + 1}. ")
+        if flags:
+            click = Style.from_meta({"@click": f"app.copy_flags({n})"})
+            parts.append(Content.styled(flags, "bold $text-success").stylize(click))
+            parts.append("   ")
+        text = glyphs.text(fix.text)
+        if flags and text.startswith(flags):
+            text = text[len(flags) :].lstrip(" :,")
+        parts.append(text)
+        lines.append(Content.assemble(*parts))
+    return lines
+
+
+def _alike(book: Book, item: Numbered) -> list[Content]:
+    finding = book.finding_of(item)
+    if finding is None or len(finding.turns) < 2:
+        return []
+    others = [other.number for other in finding.turns if other.number != item.number]
+    text = f"{plural(len(others), 'more turn')} like this: {listed(others)}. All together: {finding.cost()}."
+    return [Content.assemble(("Same    ", "dim"), text)]
+
+
+def _elsewhere(book: Book) -> Content:
+    """Where to look when nothing is wrong with this turn."""
+    failed = [item.number for item in book.turns if item.turn.failed or item.turn.outcome == "error"]
+    if not failed:
+        return Content.styled("Nothing went wrong in this log.", _GOOD)
+    return Content.assemble(
+        "Failed: ", "turn " if len(failed) == 1 else "turns ", listed(failed), " (", ("]", _KEY), " goes there)."
+    )

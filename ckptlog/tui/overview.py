@@ -1,0 +1,129 @@
+"""The lines around the panes: what log this is, how far it is read, what a column shows; the help."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from ckptlog.report.digest import lost_ms, lost_tokens
+from ckptlog.report.words import build_words, duration, label, percent, plural
+from ckptlog.tui.book import Book
+from ckptlog.tui.columns import Column
+from ckptlog.tui.glyphs import NAMES, Glyphs, sign
+from ckptlog.tui.keys import KEYS, PANE_KEYS, shown
+from ckptlog.tui.loading import Progress
+
+
+def top_line(book: Book, paths: list[str], glyphs: Glyphs) -> Content:
+    """The log, its server, how many turns failed."""
+    report = book.report
+    names = [glyphs.text(book.source_name(n)) for n in range(len(report.sources))]
+    name = names[0] if len(names) == 1 else f"{len(names) or len(paths)} logs" if names else "reading"
+    parts: list[Content | tuple[str, str] | str] = [(name, "bold")]
+    if report.runs:
+        run = report.runs[-1]
+        memory = "" if run.memory == "unknown" else f" {run.memory} memory"
+        parts.append(f"  {build_words(run) or 'build unknown'}{memory}")
+        if len(report.runs) > 1:
+            parts.append(f", {plural(len(report.runs), 'server start')}")
+    summary = report.summary
+    parts.append(f"   {plural(summary.turns, 'turn')}, ")
+    failed = sum(item.turn.failed or item.turn.outcome == "error" for item in book.turns)
+    parts.append((f"{failed:,} failed", "bold $text-error") if failed else ("none failed", "$text-success"))
+    if summary.reuse is not None:
+        parts.append(f", {percent(summary.reuse)} of prompt tokens from cache")
+    if summary.lost_ms and failed:
+        parts.append(f", {duration(summary.lost_ms)} lost")
+    return Content.assemble(*parts)
+
+
+def progress_words(progress: Progress) -> str:
+    """How far the reading is, for the status line."""
+    taken = _bytes(progress.taken)
+    if progress.phase == "reading":
+        if not progress.total:
+            return f"reading, {taken} so far (esc stops)"
+        share = min(1.0, progress.taken / progress.total)
+        left = progress.left
+        estimate = f", about {duration(max(left, 1.0) * 1000)} left" if left is not None else ""
+        return f"reading: {share:.0%} of {_bytes(progress.total)}{estimate} (esc stops)"
+    if progress.phase == "following":
+        return f"following, {taken} so far"
+    if progress.phase == "stopped":
+        whole = f" of {_bytes(progress.total)}" if progress.total else ""
+        return f"stopped: only {taken}{whole} were read"
+    return ""
+
+
+def _bytes(n: float) -> str:
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if n < 1000 or unit == "GB":
+            return f"{n:,.0f} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
+        n /= 1000
+    return ""
+
+
+def column_words(column: Column) -> str:
+    """A column's figures, for the map's lower edge."""
+    item = column.shown
+    turn = item.turn
+    many = len(column.turns)
+    head = f"turn {item.number}"
+    if many > 1:
+        head = f"turns {column.turns[0].number}-{column.turns[-1].number}, worst {item.number}"
+    parts = [f"{head}: {sign(turn).strip()}{label(turn)}"]
+    if turn.n_prompt is not None:
+        parts.append(f"prompt {turn.n_prompt:,}")
+    if turn.n_cached is not None and turn.outcome != "arrival-rejection":
+        parts.append(f"cached {turn.n_cached:,}")
+    lost, ms = lost_tokens(turn), lost_ms(turn)
+    if lost:
+        parts.append(f"lost {lost:,}" + (f" ({duration(ms)})" if ms else ""))
+    if turn.n_generated:
+        parts.append(f"answer {turn.n_generated:,}")
+    return ", ".join(parts)
+
+
+def help_content(glyphs: Glyphs) -> Content:
+    """All keys by group, and what the map's shapes mean."""
+    lines: list[Content] = []
+    groups = list(dict.fromkeys(key.group for key in KEYS))
+    for group in groups:
+        lines.append(Content.styled(group, "bold"))
+        rows = [(shown(key.keys), key.about) for key in KEYS if key.group == group]
+        rows += [(keys, about) for keys, about, of in PANE_KEYS if of == group]
+        lines += [Content.assemble("  ", (f"{keys:<16}", "bold $text-accent"), about) for keys, about in rows]
+        lines.append(Content(""))
+    lines.append(Content.styled("The map", "bold"))
+    lines.append(
+        Content("  A column is a turn, from token 0 at the bottom up; the context's end is the dotted line.")
+    )
+    for name, words in NAMES.items():
+        lines.append(Content.assemble("  ", (f"{getattr(glyphs, name):<4}", "bold"), _MEANS.get(name, words)))
+    lines.append(
+        Content.assemble("  ", (f"{glyphs.life * 3:<4}", "bold"), "a checkpoint's life, from turn to turn")
+    )
+    lines.append(
+        Content.assemble("  ", (f"{glyphs.ghost * 3:<4}", "bold"), "it is gone, and the selected turn needed it")
+    )
+    return Content("\n").join(lines)
+
+
+_MEANS = {
+    "reused": "taken from the cache",
+    "lost": "processed again although the server had held it",
+    "new": "new prompt tokens",
+    "generated": "the answer",
+    "refused": "a prompt that was refused: it rises over the context's line",
+    "unknown": "the log does not tell what was reused",
+    "hole": "deleted by a context shift",
+    "cut": "the answer ended here because the context was full",
+    "live": "a checkpoint that is there",
+    "created": "a checkpoint made in this turn",
+    "restored": "a checkpoint that this turn resumed from",
+    "evicted": "a checkpoint dropped because the list was full",
+    "thinned": "a checkpoint dropped because another was close",
+    "superseded": "a checkpoint replaced by one at the same place",
+    "invalidated": "a checkpoint dropped because it lay beyond where the prompts part",
+    "cleared": "a checkpoint dropped with all the slot held",
+    "divergence": "where the new prompt parts from what the slot held",
+}
