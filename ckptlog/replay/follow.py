@@ -7,7 +7,7 @@ turn the user starts known and the stretches in which the log hides some.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from ckptlog.replay.content import EMPTY, Content, Contents, Span, shifted
@@ -66,15 +66,34 @@ class Followed:
 def follow(run: Run) -> Followed:
     """Replay under the run's own flags; of several possible builds the one that reproduces the most
     turns, the newest of equals."""
-    best: Followed | None = None
+    return follow_all(run)[0]
+
+
+def follow_all(run: Run) -> list[Followed]:
+    """The same with every set of rules that reproduces as many turns as the best does, newest first:
+    where the log's wording and its lists leave several builds open, they may differ under other flags."""
+    found = [follow_with(run, rules) for rules in distinct(run)]
+    most = max(followed.n_right for followed in found)
+    return [followed for followed in found if followed.n_right == most]
+
+
+def distinct(run: Run) -> list[Rules]:
+    """The run's possible rules, newest first, without those that differ only in what this run never does."""
+    loads = any(isinstance(step, Load) and step.file for step in run.steps)
+    embeds = any(not turn.completion for turn in run.turns)
+    found: dict[Rules, Rules] = {}
     for rules in reversed(run.rules):
-        found = follow_with(run, rules)
-        if best is None or found.n_right > best.n_right:
-            best = found
-        if found.reproduced:
-            return found
-    assert best is not None, "a run has at least one set of rules"
-    return best
+        plain = replace(
+            rules,
+            first=0,
+            default_max=0,
+            default_every_nt=0,
+            default_min_step=0,
+            embedding_ignores_cache=embeds and rules.embedding_ignores_cache,
+            slot_file="clear" if rules.slot_file == "carry" and not loads else rules.slot_file,
+        )
+        found.setdefault(plain, rules)
+    return list(found.values())
 
 
 def follow_with(run: Run, rules: Rules) -> Followed:
@@ -110,7 +129,7 @@ def _turn(world: World, contents: Contents, turn: Turn, result: Followed) -> Non
     before = (slot.n_tokens, list(slot.checkpoints), slot.memory.mark())
     played = world.play(turn, n_common or 0, starts, turn.batch_starts)
     learned = Learned(turn, n_common, starts, foreign_cuts=foreign)
-    if not _agrees(turn, played) and turn.list_known and n_common is not None:
+    if not _agrees(world.rules, turn, played) and turn.list_known and n_common is not None:
         # slot files come and go without a line up to b11434: would one explain it?
         after = (slot.n_tokens, slot.checkpoints, slot.memory.mark())
         slot.n_tokens, slot.checkpoints = before[0], before[1]
@@ -118,7 +137,7 @@ def _turn(world: World, contents: Contents, turn: Turn, result: Followed) -> Non
         unseen = _unseen_file(world, turn, slot)
         world.other_step(unseen)
         again = world.play(turn, n_common, starts, turn.batch_starts)
-        if _agrees(turn, again):
+        if _agrees(world.rules, turn, again):
             played, learned.unseen = again, unseen
         else:
             slot.n_tokens, slot.checkpoints = after[0], after[1]
@@ -157,16 +176,19 @@ def _judge(turn: Turn, n_common: int | None, played: Played, result: Followed) -
     if n_common is None or not turn.list_known or (turn.n_cached is None and turn.ops is None):
         return
     result.n_judged += 1
-    if not _agrees(turn, played):
+    if not _agrees(result.rules, turn, played):
         result.mismatches.append(Mismatch(turn, played.n_cached, turn.ops, tuple(played.ops())))
 
 
-def _agrees(turn: Turn, played: Played) -> bool:
+def _agrees(rules: Rules, turn: Turn, played: Played) -> bool:
     """Same reuse point and same list operations; the log's are kept kind by kind, and within a kind the
     order counts."""
     if turn.n_cached is not None and played.n_cached != turn.n_cached:
         return False
-    return turn.ops is None or sorted(played.ops(), key=_kind) == sorted(turn.ops, key=_kind)
+    if turn.ops is None:
+        return True
+    ops = [op for op in played.ops() if rules.prints_checks or op.kind != "checked"]
+    return sorted(ops, key=_kind) == sorted(turn.ops, key=_kind)
 
 
 def _kind(op: Op) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -14,6 +15,12 @@ from ckptlog.timeline import model
 
 #: the server's own defaults where the log does not show them
 N_BATCH, N_UBATCH = 2048, 512
+
+
+#: half of the last digit of a printed ratio
+HALF_DIGIT = 0.00051
+#: so many named checkpoints tell one cache entry from another
+MANY = 4
 
 
 class NotReplayable(Exception):
@@ -123,6 +130,7 @@ class _Steps:
         self.run = run
         self.settings = settings
         self.held: dict[int, int] = {}
+        self.by_slot: dict[int, list[model.Turn]] = {}
         #: ends of turns by the tokens then held, in order
         self.ends: dict[int, list[model.Turn]] = {}
         self.loaded: set[int] = set()
@@ -131,6 +139,8 @@ class _Steps:
     def build(self) -> list[Step]:
         turns = sorted(self.run.turns, key=lambda turn: turn.no)
         for turn in turns:
+            if turn.slot is not None:
+                self.by_slot.setdefault(turn.slot, []).append(turn)
             if turn.child_of is not None and turn.slot is not None:
                 self.parents.setdefault(turn.child_of, []).append(turn.slot)
         busy = _overlapping(turns)
@@ -166,7 +176,7 @@ class _Steps:
         slot, held = turn.slot, self.held.get(turn.slot, 0 if self.run.start_seen else None)
         known = _positions(turn.before) if turn.before is not None else ()
         if turn.cache_loaded or turn.content_from == "slot-file":
-            n_tokens = turn.n_held if turn.n_held is not None else turn.n_held_slot
+            n_tokens = self._n_loaded(turn)
             source = self._source(n_tokens, turn)
             if source is not None:
                 steps.append(Load(slot, source.no, file=not turn.cache_loaded))
@@ -174,7 +184,7 @@ class _Steps:
                 steps.append(Adopt(slot, n_tokens, known))
             self._now_holds(slot, n_tokens)
             return
-        if turn.n_common is not None and (turn.n_cached or 0) > turn.n_common:
+        if _more_than_held(turn):
             # more than the slot held: a cache entry or file came in without a visible line
             steps.append(Adopt(slot, turn.n_cached or 0))
             self._now_holds(slot, turn.n_cached)
@@ -192,6 +202,22 @@ class _Steps:
             steps.append(Adopt(slot, turn.n_held_slot, known))
             self._now_holds(slot, turn.n_held_slot)
 
+    def _n_loaded(self, turn: model.Turn) -> int | None:
+        """Tokens of what was loaded. Where the common prefix contradicts the length that was noted, the
+        one length that gives the printed f_keep."""
+        n_tokens = turn.n_held if turn.n_held is not None else turn.n_held_slot
+        found = turn.selection.found if turn.selection is not None else None
+        if not turn.cache_loaded or found is None or not turn.n_common:
+            return n_tokens
+
+        def fits(n: int) -> bool:
+            return n > 0 and abs((turn.n_common or 0) / n - found[0]) <= HALF_DIGIT
+
+        if n_tokens is not None and fits(n_tokens):
+            return n_tokens
+        fitting = [n for n in self.ends if fits(n)]
+        return fitting[0] if len(fitting) == 1 else n_tokens
+
     def _now_holds(self, slot: int, n_tokens: int | None) -> None:
         if n_tokens is None:
             self.held.pop(slot, None)
@@ -203,15 +229,41 @@ class _Steps:
         if n_tokens is None:
             return None
         candidates = [end for end in reversed(self.ends.get(n_tokens, [])) if end.no not in self.loaded]
-        if turn.before is not None and turn.before_known:
-            wanted = [c.n_tokens for c in turn.before]
-            fitting = [end for end in candidates if end.after and [c.n_tokens for c in end.after] == wanted]
+        if len(candidates) > 1:
+            # several of that length: later lines name checkpoints that came with the content
+            named = self._came_with(turn)
+            fitting = [end for end in candidates if named <= {c.n_tokens for c in end.after or ()}]
             candidates = fitting or candidates
+            if turn.before is not None and turn.before_known and not named:
+                wanted = [c.n_tokens for c in turn.before]
+                fitting = [end for end in candidates if [c.n_tokens for c in end.after or ()] == wanted]
+                candidates = fitting or candidates
         if not candidates:
             return None
         if turn.cache_loaded:
             self.loaded.add(candidates[0].no)
         return candidates[0]
+
+    def _came_with(self, turn: model.Turn) -> set[int]:
+        """n_tokens of checkpoints that the slot's next turns name and that none of them made."""
+        assert turn.slot is not None
+        named: set[int] = set()
+        made: set[int] = set()
+        own = self.by_slot[turn.slot]
+        for later in own[bisect_left(own, turn.no, key=lambda other: other.no) :]:
+            if later is not turn and (
+                later.cache_loaded or later.content_from == "slot-file" or later.was_empty
+            ):
+                break
+            lists = (later.invalidated, later.thinned, later.evicted, later.superseded)
+            named.update(c.n_tokens for gone in lists for c in gone if c.task != later.task)
+            if later.restored is not None:
+                named.add(later.restored.n_tokens)
+            named -= made
+            made.update(c.n_tokens for c in later.created)
+            if len(named) >= MANY:
+                break
+        return named
 
     def _turn(self, turn: model.Turn, shared: bool) -> Turn | None:
         """None for a refused request, and for a turn whose prompt size is unknown."""
@@ -225,7 +277,7 @@ class _Steps:
         if turn.chunk_end is not None:
             n_common = turn.chunk_end
         list_known = self.settings.memory == "plain" or turn.before_known
-        if n_common is not None and turn.n_cached is not None and turn.n_cached > n_common:
+        if _more_than_held(turn):
             n_common, list_known = None, False
         n_ended = None
         if turn.n_released is not None and turn.n_released < turn.n_prompt and not turn.shifts:
@@ -249,6 +301,13 @@ class _Steps:
             list_known=list_known,
             prompt_ms=turn.prompt_ms,
         )
+
+
+def _more_than_held(turn: model.Turn) -> bool:
+    """Did it reuse more than its prompt shared with the slot (and no restore explains it)?"""
+    if turn.n_common is None or turn.n_cached is None or turn.chunk_end is not None:
+        return False
+    return turn.n_cached > turn.n_common and turn.restored is None
 
 
 def _with_saves(steps: list[Step], origins: dict[int, int]) -> list[Step]:

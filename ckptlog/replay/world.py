@@ -131,10 +131,11 @@ class World:
         ]
 
     def _tail(self, n_tokens: int) -> State:
-        """A state of which only the length is known: on SWA memory the window before it, in order."""
+        """A state of which only the length is known: on SWA memory what a save of it would hold, in order."""
         if self.settings.memory != "swa" or not n_tokens:
             return ()
-        low = max(0, n_tokens - self.settings.n_swa)
+        width = self.settings.n_swa if self.rules.stores_window_only else self._cells(1).n_cells
+        low = max(0, n_tokens - width)
         return ((low, n_tokens - low),)
 
     def play(

@@ -35,6 +35,7 @@ class Rules:
     slot_file: Literal["keep", "clear", "carry"]
     stores_window_only: bool
     embedding_ignores_cache: bool
+    prints_checks: bool
     default_max: int
     default_every_nt: int
     default_min_step: int
