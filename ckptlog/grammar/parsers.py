@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,14 @@ from ckptlog.grammar.kinds import Field, Kind, Message, Refused
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
+    from lark.common import LexerConf
     from lark.exceptions import UnexpectedInput
-    from lark.lexer import Token
+    from lark.lexer import ContextualLexer, Token
 
 # what a reader of a drift report should see in place of a terminal's name
 _TERMINAL_WORDS = {
     "$END": "the end of the line",
+    "<END-OF-FILE>": "the end of the line",
     "INT": "an integer",
     "FLOAT": "a number",
     "POINTER": "a pointer",
@@ -35,7 +38,7 @@ class FileParser:
     def __init__(self, path: Path, kinds: Iterable[Kind]) -> None:
         from lark import Lark
 
-        cache = _cache_file(path)
+        tables = _cache_file(path)
         self.lark: Lark = Lark(
             path.read_text(encoding="utf-8"),
             parser="lalr",
@@ -43,7 +46,8 @@ class FileParser:
             source_path=str(path),
             import_paths=[str(path.parent)],
             maybe_placeholders=False,
-            cache=str(cache) if cache else False,
+            cache=str(tables) if tables else False,
+            _plugins={"ContextualLexer": _lexer_class()},
         )
 
     def parse(self, kind: Kind, text: str) -> Message:
@@ -79,6 +83,25 @@ class FileParser:
             return ""
         pattern = self.lark.get_terminal(terminal).pattern
         return f"'{pattern.value}'" if pattern.type == "str" else "text"
+
+
+@cache
+def _lexer_class() -> type[ContextualLexer]:
+    """Lark's contextual lexer without its check for terminals that collide.
+
+    Where `interegular` happens to be installed the check runs for minutes on these grammars, whatever the
+    options; the tests hold every rule against every example instead.
+    """
+    from lark.lexer import ContextualLexer
+
+    class UncheckedLexer(ContextualLexer):
+        def __init__(
+            self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
+        ) -> None:
+            conf.skip_validation = True
+            super().__init__(conf, states, always_accept)
+
+    return UncheckedLexer
 
 
 def _cache_file(path: Path) -> Path | None:
