@@ -6,9 +6,12 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.live.environments import KEPT, environment, installed
-from tests.live.play import Release, play
+from tests.live.environments import KEPT, Release, environment, installed
+
+if TYPE_CHECKING:
+    from tests.live import scenario as sc
 
 #: models are written once and kept here
 MODELS = Path(tempfile.gettempdir()) / "ckptlog-live-models"
@@ -39,6 +42,21 @@ def main() -> int:
     )
     builds.set_defaults(call=_fixtures)
 
+    new = commands.add_parser(
+        "build", help="what is new about a release: drift, unknown lines, disagreements"
+    )
+    new.add_argument("release", help="a PyPI version of xllamacpp, for example 2026.9.11063")
+    new.add_argument(
+        "--only", action="append", default=[], metavar="SCENARIO", help="only this one (repeatable)"
+    )
+    new.add_argument("-o", "--output", type=Path, help="keep the logs here (default: a temporary folder)")
+    new.set_defaults(call=_build)
+
+    fuzz = commands.add_parser("fuzz", help="random conversations on this environment's release")
+    fuzz.add_argument("--seconds", type=float, default=60)
+    fuzz.add_argument("--seed", type=int, default=1)
+    fuzz.set_defaults(call=_fuzz)
+
     arguments = parser.parse_args()
     code: int = arguments.call(arguments)
     return code
@@ -46,6 +64,7 @@ def main() -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from tests.live import scenario as sc
+    from tests.live.play import play
 
     scenarios = sc.load()
     problems: list[str] = []
@@ -68,15 +87,64 @@ def _samples(arguments: argparse.Namespace) -> int:
 
 def _fixtures(arguments: argparse.Namespace) -> int:
     from tests.live import fixtures
-    from tests.live import scenario as sc
 
     problems: list[str] = []
-    scenarios = [s for n, s in sc.load().items() if (n in arguments.only if arguments.only else not s.large)]
+    scenarios = _chosen(arguments.only)
     for name in arguments.releases or KEPT:
         release = environment(name)
-        print(f"xllamacpp {release.version} (build {release.build})")
+        print(f"xllamacpp {release.version} (build {release.build})", flush=True)
         problems += fixtures.write(release, arguments.models, scenarios)
     return _report(problems)
+
+
+def _chosen(names: list[str]) -> list[sc.Scenario]:
+    """The scenarios named, else all that are not large."""
+    from tests.live import scenario as sc
+
+    return [s for n, s in sc.load().items() if (n in names if names else not s.large)]
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from tests.live.survey import survey
+
+    release = environment(arguments.release)
+    output = arguments.output or Path(tempfile.mkdtemp(prefix=f"ckptlog-{release.build}-"))
+    result = survey(release, _chosen(arguments.only), arguments.models, output)
+    print("\n".join(result.lines()))
+    print(f"logs and truth files: {output}")
+    return 0 if result.clean else 1
+
+
+def _fuzz(arguments: argparse.Namespace) -> int:
+    import ckptlog
+    from tests.live import scenario as sc
+    from tests.live.compare import compare
+    from tests.live.generator import hunt
+    from tests.live.play import play
+
+    tried, release = [0], newest()
+
+    with tempfile.TemporaryDirectory() as scratch:
+
+        def disagreements(scenario: sc.Scenario) -> list[str]:
+            truth = play(scenario, scenario.models[0], release, models=arguments.models, folder=Path(scratch))
+            report = ckptlog.analyze(Path(scratch) / f"{scenario.name}.log").report
+            tried[0] += 1
+            return compare(truth, report).disagreements
+
+        def check(scenario: sc.Scenario) -> None:
+            assert not disagreements(scenario)
+
+        found = hunt(check, seconds=arguments.seconds, first_seed=arguments.seed)
+        print(f"{tried[0]} conversations tried, seed {arguments.seed}")
+        if found is None:
+            return 0
+        named = sc.rename(found, f"found-{arguments.seed}")
+        path = sc.FOUND / f"{named.name}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(sc.to_json(named) + b"\n")
+        print(f"a disagreement, saved as a scenario: {path}")
+        return _report(disagreements(named))
 
 
 def newest() -> Release:

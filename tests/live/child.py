@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 #: llama-server's long options and the field of ``CommonParams`` that each sets; where a field
 #: was renamed, all its names.
@@ -50,7 +51,7 @@ LOGGER = {
 }
 
 
-def set_flags(params, flags):
+def set_flags(params: Any, flags: dict[str, Any]) -> list[str]:
     """Apply ``flags``; returns the names of those that this release has no field for."""
     missing = []
     for flag, value in flags.items():
@@ -62,7 +63,7 @@ def set_flags(params, flags):
     return missing
 
 
-def set_logger(library, switches):
+def set_logger(library: Any, switches: dict[str, bool]) -> list[str]:
     """Turn the logger's switches; returns the names of those that this release does not have."""
     missing = []
     for name, value in switches.items():
@@ -71,7 +72,7 @@ def set_logger(library, switches):
         if function is None:
             missing.append(name)
             continue
-        arguments = [ctypes.c_int(int(value))]
+        arguments: list[Any] = [ctypes.c_int(int(value))]
         if takes_logger:
             main_log = library._Z15common_log_mainv
             main_log.restype = ctypes.c_void_p
@@ -80,9 +81,9 @@ def set_logger(library, switches):
     return missing
 
 
-def main():
+def main() -> None:
     config = json.loads(Path(sys.argv[1]).read_text())
-    import xllamacpp
+    import xllamacpp  # type: ignore[import-untyped, unused-ignore]
 
     params = xllamacpp.CommonParams()
     params.model.path = config["model"]

@@ -207,7 +207,7 @@ def prove_checkpoints(truth: Truth, request: Request, turn: TurnRecord) -> str |
         return None
     if turn.n_common != turn.n_common_slot or reused >= common or not common:
         return None
-    if turn.cause == "cache-off":
+    if turn.cause == "cache-off" or reused == (request.n_prompt or 0) - 1:
         return None
     held = turn.checkpoints.before
     if truth.model in ("hybrid", "recurrent"):

@@ -6,10 +6,23 @@ import subprocess
 import sys
 import tempfile
 import venv
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tests.live.play import Release
+
+@dataclass(frozen=True)
+class Release:
+    """One release of xllamacpp: its version and the interpreter that has it."""
+
+    version: str
+    python: str = sys.executable
+
+    @property
+    def build(self) -> str:
+        """The llama.cpp build, ``b11549`` for 2026.10.11549 and ``b8672`` for 2026.4.8672.1."""
+        return "b" + self.version.split(".")[2]
+
 
 FOLDER = Path(tempfile.gettempdir())
 

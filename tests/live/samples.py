@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.live import scenario as sc
-from tests.live.environments import environment
-from tests.live.play import Release, play
+from tests.live.environments import Release, environment
 
 FOLDER = Path(__file__).parents[2] / "sample_logs"
 #: a sample is read by people and shipped in the wheel
@@ -17,6 +16,8 @@ MAX_BYTES = 300_000
 
 def write_samples(release: Release, models: Path, names: list[str], folder: Path = FOLDER) -> list[str]:
     """Play the sample scenarios (all, or those named) and rewrite the index; returns what went wrong."""
+    from tests.live.play import play
+
     problems: list[str] = []
     samples = {n: s for n, s in sc.load().items() if s.sample}
     folder.mkdir(exist_ok=True)

@@ -15,6 +15,8 @@ from typing import Any, Literal
 import msgspec
 
 FOLDER = Path(__file__).parent / "scenarios"
+#: scenarios that a random run found, as JSON
+FOUND = FOLDER / "found"
 
 Flag = int | float | bool | str
 Value = str | int | bool | None
@@ -233,7 +235,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def load(folder: Path = FOLDER) -> dict[str, Scenario]:
     """All scenarios by name, variants spelled out; ValueError for a bad file or a name used twice."""
-    found: dict[str, Scenario] = {}
+    found = {s.name: s for s in (from_json(p.read_bytes()) for p in sorted(folder.glob("found/*.json")))}
     for path in sorted(folder.glob("*.toml")):
         try:
             listed = msgspec.convert(tomllib.loads(path.read_text()), _File).scenario
@@ -244,6 +246,10 @@ def load(folder: Path = FOLDER) -> dict[str, Scenario]:
                 raise ValueError(f"{path.name}: scenario {scenario.name!r} is defined twice")
             found[scenario.name] = scenario
     return found
+
+
+def rename(scenario: Scenario, name: str) -> Scenario:
+    return msgspec.structs.replace(scenario, name=name)
 
 
 def to_json(scenario: Scenario) -> bytes:

@@ -74,7 +74,7 @@ def sentences(n_words: int, seed: int) -> str:
 def agent_system_prompt(n_tools: int = 12, n_guide_words: int = 600, seed: int = 1) -> str:
     """A coding agent's system prompt: rules, a guide to the project, and tool schemas as JSON."""
     rules = "\n".join(f"{i}. {rule}" for i, rule in enumerate(_RULES, 1))
-    tools = "\n".join(json.dumps(_schema(*_TOOLS[i % len(_TOOLS)], i)) for i in range(n_tools))
+    tools = "\n".join(json.dumps(_schema(i)) for i in range(n_tools))
     guide = "\n\n".join(sentences(60, seed * 100 + i) for i in range(max(1, n_guide_words // 60)))
     return (
         "You are a coding agent that works in a user's repository.\n\n"
@@ -83,7 +83,8 @@ def agent_system_prompt(n_tools: int = 12, n_guide_words: int = 600, seed: int =
     )
 
 
-def _schema(name: str, description: str, parameters: tuple[str, ...], number: int) -> dict[str, object]:
+def _schema(number: int) -> dict[str, object]:
+    name, description, parameters = _TOOLS[number % len(_TOOLS)]
     version = "" if number < len(_TOOLS) else f"_{number // len(_TOOLS) + 1}"
     return {
         "type": "function",
