@@ -144,8 +144,11 @@ def _with_options(policy: Policy, allow_unknown: bool) -> Policy:
 
 
 def _say_policy(policy: Policy) -> None:
+    from ckptlog.report.words import plural
+
     where = policy.file or "no policy file here; the default policy"
-    tell(f"{where}: fails on {', '.join(policy.fail_on) or 'no outcome'}; {len(policy.gate.check)} checks")
+    fails = ", ".join(policy.fail_on) or "no outcome"
+    tell(f"{where}: fails on {fails}; {plural(len(policy.gate.check), 'check')}")
 
 
 def _judge(
@@ -175,7 +178,9 @@ def _write_baseline(file: str, judged: Sequence[Judged]) -> None:
 
     unread = [one.verdict.path for one in judged if one.snapshot is None]
     if unread:
-        raise CkptlogError(f"no baseline written: {', '.join(unread[:3])} could not be judged")
+        # the verdict says why, and its exit code stands
+        tell(f"no baseline written: {', '.join(unread[:3])} could not be judged")
+        return
     write_file(file, render_baseline([one.snapshot for one in judged if one.snapshot is not None]))
     tell(f"baseline of {len(judged)} log{'s' * (len(judged) != 1)} written to {file}")
 
