@@ -25,11 +25,11 @@ _Group = tuple[int, int, int | None]
 
 
 def turn_groups(what: Digest) -> dict[_Group, list[Numbered]]:
-    """The turns by source, run and slot, each in the log's order."""
+    """The turns by source, run and slot, each in the log's order; turns of no slot come last."""
     groups: dict[_Group, list[Numbered]] = {}
     for item in what.turns:
         groups.setdefault((item.turn.source, item.turn.run, item.turn.slot), []).append(item)
-    return groups
+    return dict(sorted(groups.items(), key=lambda pair: (*pair[0][:2], pair[0][2] is None, pair[0][2] or 0)))
 
 
 def add_tables(page: Page, what: Digest) -> None:

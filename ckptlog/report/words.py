@@ -192,7 +192,7 @@ def run_words(run: RunRecord) -> tuple[str, str]:
     memory = None if run.memory == "unknown" else f"{run.memory} memory"
     if memory and run.n_swa and run.memory == "swa":
         memory += f", window {run.n_swa:,}"
-    name = run.arch or run.model
+    name = run.arch or (run.model and run.model.replace("\\", "/").rsplit("/", 1)[-1])
     what = ["llama-server", build_words(run) or "build unknown"]
     if memory or name:
         what.append(f"{memory} ({name})" if memory and name else memory or str(name))

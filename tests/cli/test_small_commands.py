@@ -1,0 +1,113 @@
+"""``doctor``, ``explain``, ``sample``, ``schema``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ckptlog.report.explain import render_entries
+from ckptlog.verdict.catalogue import Entry, entries
+
+from .conftest import SAMPLES, Run
+
+Sample = Callable[[str], str]
+INDEX = tomllib.loads((SAMPLES / "index.toml").read_text())["sample"]
+
+
+def test_sample_lists_every_sample(ckptlog: Run) -> None:
+    text = ckptlog("sample").stdout.decode()
+    names = [line for line in text.splitlines() if line and not line[0].isspace()]
+    assert names == [row["name"] for row in INDEX]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("row", INDEX, ids=lambda row: row["name"])
+def test_sample_prints_the_log_as_it_is(row: dict[str, str], ckptlog: Run) -> None:
+    assert ckptlog("sample", row["name"]).stdout == (SAMPLES / row["file"]).read_bytes()
+
+
+def test_an_unknown_sample_names_the_nearest(ckptlog: Run) -> None:
+    done = ckptlog("sample", "healty")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"ckptlog: there is no sample 'healty'; did you mean healthy?\n",
+    )
+
+
+def test_explain_lists_everything_that_has_a_name(ckptlog: Run) -> None:
+    text = ckptlog("explain").stdout.decode()
+    for entry in entries():
+        assert f"  {entry.name} " in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.kind}-{entry.name}")
+def test_every_name_is_explained(entry: Entry) -> None:
+    assert entry.title
+    lines = [line.plain for line in render_entries([entry], 80)]
+    assert lines[0].startswith(entry.name)
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("spelling", ["checkpoint-evicted", "Checkpoint_Evicted", " checkpoint evicted"])
+def test_explain_is_not_strict_about_spelling(spelling: str, ckptlog: Run) -> None:
+    done = ckptlog("explain", spelling)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"checkpoint-evicted  (cause)\n")
+
+
+def test_a_name_of_two_kinds_is_explained_twice(ckptlog: Run) -> None:
+    text = ckptlog("explain", "other-conversation").stdout.decode()
+    assert "(cause)" in text
+    assert "(trigger)" in text
+
+
+def test_explain_of_something_unknown_names_the_nearest(ckptlog: Run) -> None:
+    done = ckptlog("explain", "evicted")
+    assert done.returncode == 2
+    assert b"did you mean checkpoint-evicted" in done.stderr
+    assert (
+        ckptlog("explain", "qqqq").stderr
+        == b"ckptlog: nothing is called 'qqqq'; `ckptlog explain` lists them all\n"
+    )
+
+
+def test_doctor_says_what_a_log_is(ckptlog: Run, sample_log: Sample) -> None:
+    text = ckptlog("doctor", sample_log("evicted-system-prompt")).stdout.decode()
+    assert "prefixed, utf-8" in text
+    assert "hybrid memory" in text
+    assert "every line of the server's own was understood" in text
+    assert "llama-server ... -lv 4" in text
+
+
+def test_doctor_shows_where_a_line_drifted(ckptlog: Run, sample_log: Sample, tmp_path: Path) -> None:
+    log = Path(sample_log("evicted-system-prompt")).read_text()
+    changed = log.replace("pos_max = ", "pos_top = ")
+    assert changed != log
+    (tmp_path / "new.log").write_text(changed)
+    done = ckptlog("doctor", "new.log")
+    lines = done.stdout.decode().splitlines()
+    row = next(n for n, line in enumerate(lines) if "pos_top" in line)
+    caret = lines[row + 1].index("^ expected")
+    assert lines[row][caret:].startswith("pos_top")
+    assert "pos_max" in lines[row + 1] + lines[row + 2]
+    assert done.returncode == 0
+    assert json.loads(ckptlog("diagnose", "new.log", "-f", "json").stdout)["sources"][0]["drifted_lines"] > 0
+
+
+def test_doctor_of_another_programs_log(ckptlog: Run, tmp_path: Path) -> None:
+    (tmp_path / "other.log").write_text("nginx: started\n")
+    done = ckptlog("doctor", "other.log")
+    assert done.returncode == 0
+    assert b"no line of a llama-server" in done.stdout
+    assert b"No turn in it" in done.stdout
+
+
+def test_the_schema_is_one_object(ckptlog: Run) -> None:
+    schema = json.loads(ckptlog("schema").stdout)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"Report", "TurnRecord", "RunRecord"} <= set(schema["$defs"])
