@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from ckptlog.grammar.kinds import Field, Kind, Message, Refused
 
 if TYPE_CHECKING:
@@ -107,6 +105,8 @@ def _lexer_class() -> type[ContextualLexer]:
 def _cache_file(path: Path) -> Path | None:
     """Where Lark keeps the compiled tables of `path` (it checks them against the grammar's text): building
     them takes tenths of a second, loading them milliseconds. None if the folder can't be made."""
+    import platformdirs
+
     folder = platformdirs.user_cache_path("ckptlog") / "grammars"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,8 @@ from ckptlog.grammar import Refused, messages
 
 TABLE = Path(__file__).parent.parent / "data" / "messages.tsv"
 PLACEHOLDER = re.compile(r"\{(int|float|str|ptr|char)(?::\d+)?\}")
+SEEN = re.compile(r"b(\d+):(error|warn|info|trace|debug|cont):\S")
+LEVELS = {"error": "E", "warn": "W", "info": "I", "trace": "T", "debug": "D", "cont": "I"}
 PLAUSIBLE = {"int": "7", "float": "0.500", "str": "x", "ptr": "0x55d1c0ffee00", "char": "*"}
 
 # {str} stands for any text in the table; where the server only ever prints some texts, one of those
@@ -44,6 +46,8 @@ class Statement(NamedTuple):
     area: str
     first: int
     last: int
+    levels: tuple[tuple[int, str], ...]
+    """From which build on it was seen at which level."""
     template: str
 
     @property
@@ -62,8 +66,9 @@ def statements() -> list[Statement]:
     rows = []
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            area, first, last, _, template = line.split("\t")
-            rows.append(Statement(area, int(first[1:]), int(last[1:]), template))
+            area, first, last, seen, template = line.split("\t")
+            levels = tuple((int(build), LEVELS[word]) for build, word in SEEN.findall(seen))
+            rows.append(Statement(area, int(first[1:]), int(last[1:]), levels, template))
     return rows
 
 
@@ -90,6 +95,8 @@ def test_a_statement_is_parsed_or_ignored_on_purpose(statement: Statement) -> No
         assert not kind.wording(message.wording).fork
         assert message.build_min <= statement.first
         assert message.build_max is None or statement.last <= message.build_max
+        for build, level in statement.levels:
+            assert level in kind.wording(message.wording).levels_at(build)
 
 
 def test_a_statement_with_another_ending_is_refused() -> None:
