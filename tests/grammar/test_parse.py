@@ -126,7 +126,8 @@ def test_token_text_is_data(hostile: str) -> None:
 
 
 def test_a_line_of_megabytes_is_no_problem() -> None:
-    started = time.perf_counter()
+    """The time is linear; processor time, so that a busy machine does not fail it."""
+    started = time.process_time()
     for text in (
         "old: ... " + "x " * 1_000_000,
         "request: " + "A" * 2_000_000,
@@ -137,7 +138,7 @@ def test_a_line_of_megabytes_is_no_problem() -> None:
                 messages().parse(text, family)
             except Refused:
                 continue
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_lark_is_imported_by_the_first_parse() -> None:
