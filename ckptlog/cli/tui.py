@@ -37,7 +37,9 @@ def tui(
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         if "-" in logs:
-            raise UsageError("the timeline needs the keyboard: save the log to a file first, or use ckptlog diagnose -")
+            raise UsageError(
+                "the timeline needs the keyboard: save the log to a file first, or use ckptlog diagnose -"
+            )
         raise UsageError("the timeline needs a terminal; ckptlog diagnose writes a report")
     from ckptlog.intake.sources import expand
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
@@ -76,7 +77,7 @@ class TimelineApp(App[None]):
     restored.
     """
 
-    CSS_PATH = "style.tcss"
+    CSS_PATH = Path(__file__).with_name("style.tcss")
     TITLE = "ckptlog"
     COMMANDS = App.COMMANDS | {TimelineCommands}
     HORIZONTAL_BREAKPOINTS = [
@@ -94,9 +95,7 @@ class TimelineApp(App[None]):
         self.paths = list(paths)
         self.glyphs: Glyphs = ASCII if ascii_only else UNICODE
         self.failure: CkptlogError | None = None
-        self.book = Book(
-            Report(SCHEMA, Tool("ckptlog", __version__), [], [], [], [], Summary())
-        )
+        self.book = Book(Report(SCHEMA, Tool("ckptlog", __version__), [], [], [], [], Summary()))
         self.progress = Progress("reading", 0, None, 0.0)
         self.follow = follow
         self.selected: TurnId | None = None
@@ -117,6 +116,14 @@ class TimelineApp(App[None]):
     def _tell(self, message: Message) -> None:
         """From the loader's thread; after the end there is nobody to tell."""
         self.post_message(message)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that lead nowhere in this log are not in the footer."""
+        if action == "next_failed":
+            return any(item.turn.failed or item.turn.outcome == "error" for item in self.book.turns)
+        if action == "step_scope":
+            return len(self.book.lanes) > 1
+        return True
 
     # -- layout
 
@@ -203,7 +210,9 @@ class TimelineApp(App[None]):
                 wanted = self.book.worst
         else:
             wanted = self.item if self._touched else self.book.worst
-        self.turn_list.nothing = "no turn yet" if not self.book.turns else "no turn passes the filters (0 clears them)"
+        self.turn_list.nothing = (
+            "no turn yet" if not self.book.turns else "no turn passes the filters (0 clears them)"
+        )
         self.selected = id_of(wanted.turn) if wanted else None
         self._show_all()
 
@@ -228,9 +237,14 @@ class TimelineApp(App[None]):
         self.screen_stack[0].query_one("#top", Static).update(top_line(book, self.paths, self.glyphs))
         shown = book.shown
         self.turn_list.show(shown, item.number if item else None, len(book.lanes) > 1)
-        counts = f"{len(shown):,} of {plural(len(book.turns), 'turn')}" if len(shown) != len(book.turns) else "turns"
+        counts = (
+            f"{len(shown):,} of {plural(len(book.turns), 'turn')}"
+            if len(shown) != len(book.turns)
+            else "turns"
+        )
         self._title(self.turn_list, counts)
         self._show_item()
+        self.refresh_bindings()
 
     def _show_item(self) -> None:
         """The selected turn on the map and in the details."""
@@ -251,13 +265,12 @@ class TimelineApp(App[None]):
     def _title_map(self) -> None:
         lane = self.map.lane
         if lane is None:
-            self._title(self.map, "tokens over turns")
+            self._title(self.map, "map")
             return
         lanes = list(self.book.lanes.values())
         words = lane.name
         if len(lanes) > 1:
             words += f" ({lanes.index(lane) + 1} of {len(lanes)})"
-        words += ": tokens over turns"
         if lane.n_ctx:
             words += f", context {lane.n_ctx:,}"
         if self.map.scale_kind != "context":
@@ -290,7 +303,9 @@ class TimelineApp(App[None]):
             parts.append((self._news + "   ", "bold $text-error"))
         progress = progress_words(self.progress)
         if progress:
-            parts.append((progress + "   ", "bold $text-accent" if self.progress.phase == "reading" else "$text-muted"))
+            parts.append(
+                (progress + "   ", "bold $text-accent" if self.progress.phase == "reading" else "$text-muted")
+            )
         if self.follow and self._sticks and self.progress.phase == "following":
             parts.append(("at the end (F)   ", "$text-muted"))
         parts += self._filter_words()
@@ -351,7 +366,11 @@ class TimelineApp(App[None]):
     def _say(self, text: str, severity: str = "information") -> None:
         self.notify(
             self.glyphs.text(text),
-            severity="warning" if severity == "warning" else "error" if severity == "error" else "information",
+            severity="warning"
+            if severity == "warning"
+            else "error"
+            if severity == "error"
+            else "information",
             timeout=4,
             markup=False,
         )
@@ -362,7 +381,10 @@ class TimelineApp(App[None]):
         item = self.item
         found = self.book.next_failed(item.number if item else 0, step, self.book.shown)
         if found is None:
-            self._say("no failed turn" + (" among those shown" if len(self.book.shown) < len(self.book.turns) else ""))
+            self._say(
+                "no failed turn"
+                + (" among those shown" if len(self.book.shown) < len(self.book.turns) else "")
+            )
         else:
             self.select(found)
 

@@ -10,7 +10,8 @@ from ckptlog.tui.glyphs import Glyphs
 from ckptlog.tui.lanes import Lane, Life
 from ckptlog.tui.rows import RowList
 
-_LIFE_FROM = 20
+#: cells that a line of life needs
+_LIFE_FROM = 10
 
 
 class CheckpointTable(RowList):
@@ -80,7 +81,13 @@ class CheckpointTable(RowList):
         ink = "strong" if strong else "other" if here else "dim"
         died = life.died if life.died is not None and life.died < len(lane.turns) else None
         fate = record.fate if life.died is None or record.fate != "live" else "server ended"
-        size = "" if record.size_mib is None else f"{record.size_mib:,.1f}" if record.size_mib >= 1 else f"{record.size_mib:.2f}"
+        size = (
+            ""
+            if record.size_mib is None
+            else f"{record.size_mib:,.1f}"
+            if record.size_mib >= 1
+            else f"{record.size_mib:.2f}"
+        )
         used = ",".join(str(lane.turns[place].number) for place in sorted(life.restored)) or "-"
         text = (
             f"{mark} {record.n_tokens:>9,} {size:>7} {lane.turns[life.born].number:>5} {record.line or '':>7}  "

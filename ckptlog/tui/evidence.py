@@ -32,6 +32,8 @@ class Line(NamedTuple):
 class EvidenceList(RowList):
     """A turn's evidence, wrapped to the width: several rows belong to one piece of evidence."""
 
+    KEEPS_CURSOR = False
+
     def __init__(self, glyphs: Glyphs, id: str | None = None) -> None:
         super().__init__(id=id)
         self.glyphs = glyphs
@@ -58,11 +60,13 @@ class EvidenceList(RowList):
         evidence = self.item.turn.evidence
         several = len(self.book.report.sources) > 1
         places = [
-            f"{self.glyphs.text(self.book.source_name(e.source))[-24:]}:{e.line}" if several else f"line {e.line}"
+            f"{self.glyphs.text(self.book.source_name(e.source))[-24:]}:{e.line}"
+            if several
+            else f"line {e.line}"
             for e in evidence
         ]
         column = max((len(place) for place in places), default=0)
-        room = max(20, self.size.width - column - 4)
+        room = max(20, self.inner.width - column - 4)
         for place, piece in zip(places, evidence, strict=True):
             message = message_of(piece.text)
             around = interesting(message)

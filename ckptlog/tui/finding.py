@@ -34,6 +34,10 @@ def finding_content(book: Book, item: Numbered, glyphs: Glyphs) -> Content:
             lines.append(Content(glyphs.text(turn.explanation)))
         lines.append(_elsewhere(book))
     lines.append(Content(""))
+    if turn.cause:
+        lines.append(
+            Content.assemble(("Cause   ", "dim"), turn.cause, (f"   (ckptlog explain {turn.cause})", "dim"))
+        )
     figures = numbers(turn)
     if figures:
         lines.append(Content.assemble(("Tokens  ", "dim"), figures + "."))
@@ -65,8 +69,6 @@ def _heading(book: Book, item: Numbered, failed: bool) -> Content:
     cost = cost_words(turn)
     if cost:
         parts.append((f"   cost: {cost}", "bold" if failed else ""))
-    if failed and turn.cause:
-        parts.append((f"   {turn.cause}", "dim"))
     return Content.assemble(*parts)
 
 
@@ -90,7 +92,9 @@ def fix_lines(fixes: list[Fix], glyphs: Glyphs) -> list[Content]:
     lines = []
     for n, fix in enumerate(fixes):
         flags = glyphs.text(" ".join(fix.flags))
-        parts: list[Content | tuple[str, str] | str] = [("Do      " if n == 0 else "        ", _GOOD if n == 0 else "dim")]
+        parts: list[Content | tuple[str, str] | str] = [
+            ("Do      " if n == 0 else "        ", _GOOD if n == 0 else "dim")
+        ]
         if len(fixes) > 1:
             parts.append(f"{n + 1}. ")
         if flags:
@@ -120,5 +124,10 @@ def _elsewhere(book: Book) -> Content:
     if not failed:
         return Content.styled("Nothing went wrong in this log.", _GOOD)
     return Content.assemble(
-        "Failed: ", "turn " if len(failed) == 1 else "turns ", listed(failed), " (", ("]", _KEY), " goes there)."
+        "Failed: ",
+        "turn " if len(failed) == 1 else "turns ",
+        listed(failed),
+        " (",
+        ("]", _KEY),
+        " goes there).",
     )

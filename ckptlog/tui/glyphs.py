@@ -91,15 +91,15 @@ UNICODE = Glyphs(
 
 #: what each part and mark is called in the legend
 NAMES = {
-    "reused": "from cache",
+    "reused": "cached",
     "lost": "lost",
     "new": "new",
     "generated": "answer",
     "refused": "refused",
-    "unknown": "not in the log",
+    "unknown": "not told",
     "hole": "deleted",
     "cut": "cut short",
-    "live": "checkpoint",
+    "live": "kept",
     "created": "made",
     "restored": "restored",
     "evicted": "evicted",
@@ -107,7 +107,7 @@ NAMES = {
     "superseded": "superseded",
     "invalidated": "invalidated",
     "cleared": "cleared",
-    "divergence": "prompts part",
+    "divergence": "parts here",
 }
 
 

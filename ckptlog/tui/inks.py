@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from rich.style import Style
+from textual.geometry import Size
 from textual.scroll_view import ScrollView
+from textual.strip import Strip
 
 NAMES = (
     # the map
@@ -27,3 +29,15 @@ class Inked(ScrollView):
     def ink(self, name: str) -> Style:
         """The Rich style of an ink; only what the stylesheet says of it."""
         return self.get_component_rich_style(f"ink--{name}", partial=True)
+
+    @property
+    def inner(self) -> Size:
+        """The room for lines: without the scrollbars, which ``size`` counts in."""
+        return self.scrollable_content_region.size
+
+    def line(self, y: int) -> Strip:
+        """Line ``y`` of the visible part, without the widget's own colours."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        return self.line(y).adjust_cell_length(self.inner.width).apply_style(self.rich_style)

@@ -33,7 +33,8 @@ from ckptlog.tui.scale import KINDS, Kind, best_kind, make_scale, short, ticks
 _GUTTER = 6
 #: rows under the plot: the signs of failed turns, the turns' numbers
 _AXIS_ROWS = 2
-_LEGEND_FROM_HEIGHT = 10
+#: heights from which there is a legend of one row, of two
+_LEGEND_FROM_HEIGHT = (9, 13)
 
 
 class TimelineMap(Inked, can_focus=True):
@@ -48,7 +49,7 @@ class TimelineMap(Inked, can_focus=True):
         Binding("end,G", "edge(1)", "last turn", show=False),
         Binding("pageup", "page(-1)", "a screen to the left", show=False),
         Binding("pagedown", "page(1)", "a screen to the right", show=False),
-        Binding("enter", "app.show_log", "log", show=False),
+        Binding("enter", "app.show_log", "log"),
     ]
 
     class Picked(Message):
@@ -75,6 +76,8 @@ class TimelineMap(Inked, can_focus=True):
         self.kind: Kind | None = None
         self._columns: dict[int, Column] = {}
         self._cells: dict[int, list[list[Cell]]] = {}
+        #: what the cells were made for; a scrollbar that appears changes it
+        self._cells_frame: Frame | None = None
         self._hovered: int | None = None
 
     # -- what is shown
@@ -112,7 +115,7 @@ class TimelineMap(Inked, can_focus=True):
     def level(self) -> int:
         if self.zoom is not None:
             return self.zoom
-        return fitting_zoom(len(self.lane.turns) if self.lane else 0, max(1, self.size.width - _GUTTER))
+        return fitting_zoom(len(self.lane.turns) if self.lane else 0, max(1, self.inner.width - _GUTTER))
 
     @property
     def pitch(self) -> Pitch:
@@ -123,14 +126,15 @@ class TimelineMap(Inked, can_focus=True):
         return -(-len(self.lane.turns) // self.pitch.turns) if self.lane else 0
 
     @property
-    def _legend(self) -> bool:
-        return self.size.height >= _LEGEND_FROM_HEIGHT
+    def _legend(self) -> int:
+        """How many rows the legend has."""
+        return sum(self.inner.height >= height for height in _LEGEND_FROM_HEIGHT)
 
     @property
     def _frame(self) -> Frame:
         lane = self.lane
         assert lane is not None
-        rows = max(1, self.size.height - _AXIS_ROWS - self._legend)
+        rows = max(1, self.inner.height - _AXIS_ROWS - self._legend)
         to_context = bool(lane.n_ctx) and self.scale_kind != "used"
         refused = any(item.turn.outcome == "arrival-rejection" for item in lane.turns)
         over = min(OVER_ROWS if refused else 1 if to_context else 0, rows - 1)
@@ -149,8 +153,12 @@ class TimelineMap(Inked, can_focus=True):
         return self._columns[index]
 
     def _cells_of(self, index: int) -> list[list[Cell]]:
+        frame = self._frame
+        if frame != self._cells_frame:
+            self._cells.clear()
+            self._cells_frame = frame
         if index not in self._cells:
-            cells = column_cells(self.column(index), self._frame, self.pitch, self.glyphs)
+            cells = column_cells(self.column(index), frame, self.pitch, self.glyphs)
             if self.pitch.gap and index + 1 < self.n_columns and self.column(index + 1).restart:
                 cells = restart_gap(cells, self.glyphs)
             self._cells[index] = cells
@@ -159,7 +167,7 @@ class TimelineMap(Inked, can_focus=True):
     def _rebuild(self) -> None:
         self._columns.clear()
         self._cells.clear()
-        self.virtual_size = Size(_GUTTER + self.n_columns * self.pitch.width, self.size.height)
+        self.virtual_size = Size(_GUTTER + self.n_columns * self.pitch.width, self.inner.height)
         self.refresh()
 
     def on_resize(self) -> None:
@@ -168,19 +176,19 @@ class TimelineMap(Inked, can_focus=True):
 
     def _reveal(self, centre: bool = False) -> None:
         """Scroll so that the selected column is in view."""
-        if self.place is None or not self.size.width:
+        if self.place is None or not self.inner.width:
             return
         x = self.place // self.pitch.turns * self.pitch.width
-        room = max(1, self.size.width - _GUTTER)
+        room = max(1, self.inner.width - _GUTTER)
         left = self.scroll_offset.x
         if centre or x < left or x + self.pitch.width > left + room:
             self.scroll_to(x=max(0, x - room // 2), animate=False, immediate=True)
 
     # -- drawing
 
-    def render_line(self, y: int) -> Strip:
+    def line(self, y: int) -> Strip:
         if self.lane is None or not self.lane.turns:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.inner.width)
         frame = self._frame
         if y < frame.rows:
             segments = self._plot_row(frame, frame.rows - 1 - y)
@@ -188,16 +196,14 @@ class TimelineMap(Inked, can_focus=True):
             segments = self._sign_row()
         elif y == frame.rows + 1:
             segments = self._number_row()
-        elif self._legend:
-            segments = self._legend_row(frame)
         else:
-            segments = []
-        return Strip(segments).adjust_cell_length(self.size.width)
+            segments = self._legend_row(y - frame.rows - _AXIS_ROWS)
+        return Strip(segments)
 
     def _visible(self) -> range:
         width = self.pitch.width
         left = self.scroll_offset.x
-        room = max(0, self.size.width - _GUTTER)
+        room = max(0, self.inner.width - _GUTTER)
         return range(left // width, min(self.n_columns, -(-(left + room) // width)))
 
     @property
@@ -212,11 +218,12 @@ class TimelineMap(Inked, can_focus=True):
             body += [(cell, picked and x < n) for x, cell in enumerate(self._cells_of(index)[row])]
         skip = self.scroll_offset.x % self.pitch.width
         segments = [self._label(frame, row)]
-        for cell, picked in body[skip : skip + max(0, self.size.width - _GUTTER)]:
+        for cell, picked in body[skip : skip + max(0, self.inner.width - _GUTTER)]:
             style = self.ink(cell.ink)
             if cell.under:
                 style += Style(bgcolor=self.ink(cell.under).color)
-            segments.append(Segment(cell.char, style + self.ink("picked") if picked and not cell.under else style))
+            # a part's own background stays: only the empty cells of the selected column are tinted
+            segments.append(Segment(cell.char, self.ink("picked") + style if picked else style))
         return segments
 
     def _label(self, frame: Frame, row: int) -> Segment:
@@ -228,7 +235,7 @@ class TimelineMap(Inked, can_focus=True):
                 text, ink = short(parts_at), "divergence"
         if not text and frame.to_context and row == frame.scale.rows:
             text = short(frame.scale.top)
-        if not text and row < frame.scale.rows:
+        if not text and row < frame.scale.rows - frame.to_context:
             text = ticks(frame.scale).get(row, "")
         return Segment(f"{text:>{_GUTTER - 1}} ", self.ink(ink))
 
@@ -280,25 +287,38 @@ class TimelineMap(Inked, can_focus=True):
 
     def _cropped(self, segments: list[Segment]) -> list[Segment]:
         skip = self.scroll_offset.x % self.pitch.width
-        return list(Strip(segments).crop(skip, skip + max(0, self.size.width - _GUTTER)))
+        return list(Strip(segments).crop(skip, skip + max(0, self.inner.width - _GUTTER)))
 
-    def _legend_row(self, frame: Frame) -> list[Segment]:
-        """What the characters mean, of those that this stretch of the map has."""
-        present: dict[str, None] = {}
-        columns = [self.column(index) for index in self._visible()]
-        for column in columns:
-            present.update(dict.fromkeys(part.kind for part in column.parts))
-            present.update({"hole": None} if column.holes else {})
-            present.update({"cut": None} if column.cut else {})
-        marks = {mark.kind for column in columns for mark in column.marks}
-        present.update({name: None for name in NAMES if name in marks})
-        if any(column.divergence is not None for column in columns):
-            present["divergence"] = None
-        segments = [Segment(" ")]
-        for name in sorted(present, key=list(NAMES).index):
-            segments.append(Segment(getattr(self.glyphs, name), self.ink(name)))
-            segments.append(Segment(f" {NAMES[name]}  ", self.ink("dim")))
-        return segments
+    def _legend_row(self, row: int) -> list[Segment]:
+        """What the characters mean, of those that this stretch of the map has, on up to two rows."""
+        rows: list[list[Segment]] = [[]]
+        used = 0
+        for name in self._present():
+            text = f" {NAMES[name]}  "
+            if used + 1 + len(text.rstrip()) > self.inner.width - 1:
+                rows.append([])
+                used = 0
+            rows[-1] += [Segment(getattr(self.glyphs, name), self.ink(name)), Segment(text, self.ink("dim"))]
+            used += 1 + len(text)
+        return [Segment(" "), *rows[row]] if row < len(rows) else []
+
+    def _present(self) -> list[str]:
+        """The parts and marks that the visible columns have, in the legend's order."""
+        present: set[str] = set()
+        for index in self._visible():
+            column = self.column(index)
+            present.update(part.kind for part in column.parts)
+            present.update(mark.kind for mark in column.marks)
+            present.update(
+                name
+                for name, there in (
+                    ("hole", bool(column.holes)),
+                    ("cut", column.cut),
+                    ("divergence", column.divergence is not None),
+                )
+                if there
+            )
+        return [name for name in NAMES if name in present]
 
     # -- keys and mouse
 
@@ -325,7 +345,7 @@ class TimelineMap(Inked, can_focus=True):
         self._pick(0 if side < 0 else len(self.lane.turns) - 1 if self.lane else 0)
 
     def action_page(self, step: int) -> None:
-        columns = max(1, (self.size.width - _GUTTER) // self.pitch.width - 1)
+        columns = max(1, (self.inner.width - _GUTTER) // self.pitch.width - 1)
         self._pick((self.place or 0) + step * columns * self.pitch.turns)
 
     def column_at(self, x: int, y: int) -> int | None:
@@ -366,5 +386,3 @@ class TimelineMap(Inked, can_focus=True):
             self.set_zoom(step)
         else:
             self.scroll_relative(x=step * max(4, self.pitch.width), animate=False, immediate=True)
-
-

@@ -35,6 +35,8 @@ class Piece(NamedTuple):
 class MismatchPane(RowList):
     """Old and new side by side, from the token at which they part."""
 
+    KEEPS_CURSOR = False
+
     def __init__(self, glyphs: Glyphs, id: str | None = None) -> None:
         super().__init__(id=id)
         self.glyphs = glyphs
@@ -83,13 +85,22 @@ class MismatchPane(RowList):
         self.changed()
 
     def _say(self, sentence: str, ink: str = "other") -> None:
-        self._rows += [[Piece(line, ink)] for line in wrapped(self.glyphs.text(sentence), self.size.width)]
+        self._rows += [[Piece(line, ink)] for line in wrapped(self.glyphs.text(sentence), self.inner.width)]
 
     def _without(self, turn: TurnRecord) -> list[list[Piece]]:
         if turn.n_common is not None and turn.n_prompt is not None and turn.n_common >= turn.n_prompt - 1:
-            return [[Piece("The new prompt holds all that it has in common with the slot: nothing parts.", "other")]]
+            return [
+                [
+                    Piece(
+                        "The new prompt holds all that it has in common with the slot: nothing parts.",
+                        "other",
+                    )
+                ]
+            ]
         if turn.n_common is not None:
-            head = f"The first {turn.n_common:,} tokens are common; the log does not show the text behind them."
+            head = (
+                f"The first {turn.n_common:,} tokens are common; the log does not show the text behind them."
+            )
         else:
             head = "The log does not tell where this prompt parts from what the slot held."
         return [[Piece(head, "other")], *self._how_to_capture(turn)]
@@ -105,7 +116,7 @@ class MismatchPane(RowList):
     def _texts(self, turn: TurnRecord, old: str, new: str) -> None:
         before = _common_before(turn)
         same = _same_head(old, new)
-        width = self.size.width
+        width = self.inner.width
         if width < _SIDE_BY_SIDE_FROM:
             for name, text in (("the slot held", old), ("the new prompt", new)):
                 self._rows.append([Piece(name, "head")])

@@ -18,21 +18,20 @@ def top_line(book: Book, paths: list[str], glyphs: Glyphs) -> Content:
     report = book.report
     names = [glyphs.text(book.source_name(n)) for n in range(len(report.sources))]
     name = names[0] if len(names) == 1 else f"{len(names) or len(paths)} logs" if names else "reading"
-    parts: list[Content | tuple[str, str] | str] = [(name, "bold")]
-    if report.runs:
-        run = report.runs[-1]
-        memory = "" if run.memory == "unknown" else f" {run.memory} memory"
-        parts.append(f"  {build_words(run) or 'build unknown'}{memory}")
-        if len(report.runs) > 1:
-            parts.append(f", {plural(len(report.runs), 'server start')}")
     summary = report.summary
-    parts.append(f"   {plural(summary.turns, 'turn')}, ")
     failed = sum(item.turn.failed or item.turn.outcome == "error" for item in book.turns)
+    parts: list[Content | tuple[str, str] | str] = [(name, "bold"), f"  {plural(summary.turns, 'turn')}, "]
     parts.append((f"{failed:,} failed", "bold $text-error") if failed else ("none failed", "$text-success"))
     if summary.reuse is not None:
-        parts.append(f", {percent(summary.reuse)} of prompt tokens from cache")
+        parts.append(f", {percent(summary.reuse)} from cache")
     if summary.lost_ms and failed:
         parts.append(f", {duration(summary.lost_ms)} lost")
+    if report.runs:
+        run = report.runs[-1]
+        memory = "" if run.memory == "unknown" else f", {run.memory} memory"
+        parts.append((f"   {build_words(run) or 'build unknown'}{memory}", "$text-muted"))
+        if len(report.runs) > 1:
+            parts.append((f", {plural(len(report.runs), 'server start')}", "$text-muted"))
     return Content.assemble(*parts)
 
 
@@ -71,13 +70,13 @@ def column_words(column: Column) -> str:
     if many > 1:
         head = f"turns {column.turns[0].number}-{column.turns[-1].number}, worst {item.number}"
     parts = [f"{head}: {sign(turn).strip()}{label(turn)}"]
-    if turn.n_prompt is not None:
-        parts.append(f"prompt {turn.n_prompt:,}")
-    if turn.n_cached is not None and turn.outcome != "arrival-rejection":
-        parts.append(f"cached {turn.n_cached:,}")
     lost, ms = lost_tokens(turn), lost_ms(turn)
     if lost:
-        parts.append(f"lost {lost:,}" + (f" ({duration(ms)})" if ms else ""))
+        parts.append(f"{lost:,} lost" + (f" ({duration(ms)})" if ms else ""))
+    if turn.n_cached is not None and turn.outcome != "arrival-rejection":
+        parts.append(f"{turn.n_cached:,} cached")
+    if turn.n_prompt is not None:
+        parts.append(f"prompt {turn.n_prompt:,}")
     if turn.n_generated:
         parts.append(f"answer {turn.n_generated:,}")
     return ", ".join(parts)
@@ -103,7 +102,9 @@ def help_content(glyphs: Glyphs) -> Content:
         Content.assemble("  ", (f"{glyphs.life * 3:<4}", "bold"), "a checkpoint's life, from turn to turn")
     )
     lines.append(
-        Content.assemble("  ", (f"{glyphs.ghost * 3:<4}", "bold"), "it is gone, and the selected turn needed it")
+        Content.assemble(
+            "  ", (f"{glyphs.ghost * 3:<4}", "bold"), "it is gone, and the selected turn needed it"
+        )
     )
     return Content("\n").join(lines)
 

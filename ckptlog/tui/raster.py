@@ -13,6 +13,9 @@ from ckptlog.tui.scale import Scale
 #: rows above the context's line in which refused prompts rise
 OVER_ROWS = 2
 
+#: checkpoints that are marked even where a mark hides the column
+_ALWAYS_MARKED = frozenset({"restored", "evicted"})
+
 
 class Cell(NamedTuple):
     """One character and the name of its colour (see ``ink--*`` in style.tcss).
@@ -94,6 +97,8 @@ def column_cells(column: Column, frame: Frame, pitch: Pitch, glyphs: Glyphs) -> 
         _body(canvas, top, pitch, Cell(glyphs.cut, "cut"))
     _lifelines(canvas, column, frame, pitch, glyphs)
     for mark in column.marks:
+        if pitch.body == 1 and not (mark.strong or mark.kind in _ALWAYS_MARKED):
+            continue
         row = frame.scale.row(mark.n_tokens)
         ink = mark.kind if not mark.strong else "strong"
         middle = (pitch.body - 1) // 2
@@ -128,9 +133,9 @@ def _fill(
     if part.kind == "refused":
         _refused(canvas, column, frame, pitch, glyphs)
         return
-    costly = part.kind == "lost" and column.shown.turn.failed
-    if part.low == 0 or costly:
-        high = max(high, low + 1)  # something that exists is at least one row high
+    # something that exists is at least one row high; a loss only if it counts
+    if column.shown.turn.failed if part.kind == "lost" else part.low == 0:
+        high = max(high, low + 1)
     for row in range(min(low, frame.scale.rows - 1), min(high, frame.scale.rows)):
         _body(canvas, row, pitch, cell)
 

@@ -115,6 +115,9 @@ class RawLog(RowList):
 
     def go_to_line(self, line: int, source: int | None = None) -> None:
         """The cursor on a line of the log; a filter that hides it is taken off."""
+        if not self.inner.height:  # not laid out yet: its tab was only just opened
+            self.call_after_refresh(self.go_to_line, line, source)
+            return
         if source is not None and source != self.source:
             self.source = source
             self.only = "all"
@@ -160,7 +163,7 @@ class RawLog(RowList):
         return "no line yet"
 
     def row_width(self) -> int:
-        return max(self.size.width, self._widest + self._gutter)
+        return max(self.inner.width, self._widest + self._gutter)
 
     @property
     def _gutter(self) -> int:

@@ -28,11 +28,13 @@ class RowList(Inked, can_focus=True):
         Binding("pagedown,ctrl+f", "move_page(1)", "page down", show=False),
         Binding("home", "edge(-1)", "first", show=False),
         Binding("end,G", "edge(1)", "last", show=False),
-        Binding("enter", "choose", "open", show=False),
+        Binding("enter", "choose", "log"),
     ]
 
     #: how many lines at the top stay when the rest scrolls; see ``header``
     HEAD: ClassVar[int] = 0
+    #: whether the cursor is seen while another pane has the keys
+    KEEPS_CURSOR: ClassVar[bool] = True
 
     class Moved(Message):
         """The cursor was moved to a row."""
@@ -79,7 +81,7 @@ class RowList(Inked, can_focus=True):
     @property
     def room(self) -> int:
         """How many rows are visible."""
-        return max(1, self.size.height - self.HEAD)
+        return max(1, self.inner.height - self.HEAD)
 
     def changed(self) -> None:
         """The rows are others now, or more."""
@@ -89,7 +91,7 @@ class RowList(Inked, can_focus=True):
 
     def row_width(self) -> int:
         """The width of the widest row, in cells, if the list scrolls sideways."""
-        return self.size.width
+        return self.inner.width
 
     def go(self, index: int, centre: bool = False) -> None:
         """Put the cursor on a row and bring it into view; nobody is told."""
@@ -107,30 +109,27 @@ class RowList(Inked, can_focus=True):
         self.changed()
         self.go(self.cursor)
 
-    def render_line(self, y: int) -> Strip:
-        width = self.size.width
+    def line(self, y: int) -> Strip:
+        width = self.inner.width
         if self.HEAD:
             if y == 0:
-                return Strip(self.header(width)).adjust_cell_length(width)
+                return Strip(self.header(width))
             y -= 1
         index = self.scroll_offset.y + y
         if not self.n_rows and y == 0:
-            return Strip([Segment(self.empty_text(), self.ink("dim"))]).adjust_cell_length(width)
+            return Strip([Segment(self.empty_text(), self.ink("dim"))])
         if index >= self.n_rows:
             return Strip.blank(width)
         left = self.scroll_offset.x
-        strip = Strip(self.row(index, left + width)).crop(left, left + width).adjust_cell_length(width)
+        strip = Strip(self.row(index, left + width)).crop(left, left + width)
         ink = self.row_ink(index)
         if ink is not None:
             strip = strip.apply_style(self.ink(ink))
-        if index == self.cursor:
+        if index == self.cursor and (self.has_focus or self.KEEPS_CURSOR):
             # the cursor's colours win over the row's own
             style = self.ink("cursor" if self.has_focus else "cursor-blurred")
             strip = Strip(
-                [
-                    Segment(text, (own or Style()) + style, control)
-                    for text, own, control in strip
-                ],
+                [Segment(text, (own or Style()) + style, control) for text, own, control in strip],
                 strip.cell_length,
             )
         return strip

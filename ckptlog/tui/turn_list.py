@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.cells import set_cell_size
@@ -77,7 +77,11 @@ COLUMNS = (
     _figure("n_prompt", "prompt", 0),
     _figure("n_cached", "cached", 64),
     ListColumn(
-        "lost", 7, lambda item: _count(lost_tokens(item.turn) or None), lambda item: lost_tokens(item.turn) or 0, 40
+        "lost",
+        7,
+        lambda item: _count(lost_tokens(item.turn) or None),
+        lambda item: lost_tokens(item.turn) or 0,
+        40,
     ),
     _figure("n_generated", "answer", 72, 6),
     ListColumn(
@@ -137,11 +141,14 @@ class TurnList(RowList):
 
     def columns(self, width: int) -> list[ListColumn]:
         """The columns there is room for."""
-        return [
+        chosen = [
             column
             for column in COLUMNS
             if width >= column.from_width and (column.name != "slot" or self.several_slots)
         ]
+        # the last one, the outcome, takes what is left
+        rest = width - sum(column.width + 1 for column in chosen[:-1])
+        return [*chosen[:-1], replace(chosen[-1], width=max(chosen[-1].width, rest))]
 
     def header(self, width: int) -> list[Segment]:
         segments = []
@@ -175,14 +182,14 @@ class TurnList(RowList):
 
     def next_order(self) -> None:
         """Sort by the next column that is shown."""
-        names = [column.name for column in self.columns(self.size.width)]
+        names = [column.name for column in self.columns(self.inner.width)]
         at = names.index(self.order) if self.order in names else -1
         self.order, self.reverse_order = names[(at + 1) % len(names)], False
         self.post_message(self.Sorted(self.order))
 
     def header_clicked(self, x: int) -> None:
         at = 0
-        for column in self.columns(self.size.width):
+        for column in self.columns(self.inner.width):
             at += column.width + 1
             if x < at:
                 self.sort_by(column.name)
