@@ -9,7 +9,7 @@ from ckptlog.events import Drift, Extractor
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
 from ckptlog.records import SourceRecord, TurnRecord
-from ckptlog.timeline.kinds import EVIDENCE_KINDS, NEEDED_KINDS
+from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.tracker import Tracker
 from ckptlog.verdict.judge import judge
@@ -38,7 +38,7 @@ class Analyzer:
         if self._trackers:
             self._end()
         self.sources.append(source)
-        self._extractors.append(Extractor(NEEDED_KINDS, EVIDENCE_KINDS))
+        self._extractors.append(Extractor(NEEDED_KINDS, EVIDENCE_KINDS, BLOCK_KINDS))
         before = self._trackers[-1] if self._trackers else None
         self._trackers.append(Tracker(len(self.sources) - 1, self._turn_done, before=before))
 
@@ -46,6 +46,14 @@ class Analyzer:
         events = self._extractors[-1].feed(chunk)
         if events:
             self._trackers[-1].feed(events)
+
+    def settle(self) -> None:
+        """Hand over the turns that have been released, without waiting for the next line about their slots.
+
+        For a follower: nothing was written for a while, so nothing more will be said of them.
+        """
+        if self._trackers:
+            self._trackers[-1].settle()
 
     def finish(self) -> None:
         """No more lines: what is open is cut."""

@@ -1,6 +1,6 @@
 """Typed events out of chunks of lines: shapes are parsed once, their lines in columns."""
 
-from ckptlog.events.event import Event
+from ckptlog.events.event import Event, Wording
 from ckptlog.events.extract import Drift, Extractor
 
-__all__ = ["Drift", "Event", "Extractor"]
+__all__ = ["Drift", "Event", "Extractor", "Wording"]

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Wording(NamedTuple):
+    """Which message it is: shared by all events of a shape. Builds bound those that print it so."""
+
+    kind: str
+    wording: str
+    build_min: int
+    build_max: int | None
+    func: str | None
 
 
 class Event:
@@ -11,14 +21,15 @@ class Event:
     ``kind`` and the names in ``f`` are those of the grammar; ``line`` is 1-based; ``t`` is
     microseconds since the logger started (null in logs without a time); ``port`` is the
     router child's; ``slot`` and ``task`` come from the head (task -1 = none attached).
-    ``text`` is the raw line for kinds that can become evidence, else null.
+    ``text`` is the raw line for kinds that can become evidence, else null. Messages that come
+    in blocks (a listing) are one event a block: ``f["rows"]`` has a tuple of fields a line.
     """
 
-    __slots__ = ("build_max", "build_min", "f", "func", "kind", "line", "port", "slot", "t", "task", "text", "wording")
+    __slots__ = ("f", "kind", "line", "of", "port", "slot", "t", "task", "text")
 
     def __init__(
         self,
-        kind: str,
+        of: Wording,
         line: int,
         t: int | None,
         port: int | None,
@@ -26,12 +37,9 @@ class Event:
         task: int | None,
         f: dict[str, Any],
         text: str | None,
-        wording: str,
-        build_min: int,
-        build_max: int | None,
-        func: str | None,
     ) -> None:
-        self.kind = kind
+        self.of = of
+        self.kind = of.kind
         self.line = line
         self.t = t
         self.port = port
@@ -39,10 +47,6 @@ class Event:
         self.task = task
         self.f = f
         self.text = text
-        self.wording = wording
-        self.build_min = build_min
-        self.build_max = build_max
-        self.func = func
 
     def __repr__(self) -> str:
         return f"<{self.kind} line {self.line} slot {self.slot} task {self.task} {self.f}>"

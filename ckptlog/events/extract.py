@@ -8,24 +8,28 @@ once, see plan.py), and cut the numbers out of the lines whose kind the timeline
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-from ckptlog.events.event import Event
+from ckptlog.events.event import Event, Wording
 from ckptlog.events.mismatch import MismatchWindows
-from ckptlog.events.numbers import NUMBER, PADDED_NUMBER
-from ckptlog.events.plan import Plan, Planner, event_by_line, event_of
+from ckptlog.events.numbers import NUMBER, PADDED_NUMBER, padded_number_tokens
+from ckptlog.events.plan import NumberField, Plan, Planner, event_by_line
 from ckptlog.grammar import messages
 from ckptlog.intake.reader import Chunk
+from ckptlog.intake.unwrap import Envelope, unwrap
 
 #: a message of interest ends well before this; longer lines are free text at their tail
 SHAPE_CHARS = 3000
 #: distinct shapes remembered; more than this means that free text got into shapes
 MAX_SHAPES = 200_000
-#: heads by which any line of the server's own loggers is recognised
-LINE_HEADS = ("slot ", "srv ", "cmn ")
+#: lines at the beginning from which the log's form is told
+SAMPLE_LINES = 400
+#: heads that every line of the slots' and the server's own loggers has
+LINE_HEADS = ["slot ", "srv "]
 
 
 @dataclass(slots=True)
@@ -45,13 +49,15 @@ class Drift:
 class Extractor:
     """Turns the chunks of one source into events.
 
-    ``needed`` names the kinds to be turned into events; ``evidence`` those whose raw text is kept.
+    ``needed`` names the kinds to be turned into events; ``evidence`` those whose raw text is kept;
+    ``blocks`` those of which neighbouring lines become one event.
     However the lines are cut into chunks, the events are the same.
     """
 
-    def __init__(self, needed: Iterable[str], evidence: Iterable[str]) -> None:
+    def __init__(self, needed: Iterable[str], evidence: Iterable[str], blocks: Iterable[str] = ()) -> None:
         grammar = messages()
         self.needed = frozenset(needed)
+        self.blocks = frozenset(blocks)
         self.planner = Planner(grammar, self.needed, frozenset(evidence))
         self.plans: list[Plan] = []
         self.index: dict[str, int] = {}
@@ -61,23 +67,34 @@ class Extractor:
         self.wrappers: Counter[str] = Counter()
         self.formats: Counter[str] = Counter()
         self.windows = MismatchWindows()
+        self._sampled: dict[str, Envelope] = {}
         text_kinds = [k for k in grammar.kinds.values() if k.treatment == "text"]
         self.text_heads = [h for k in text_kinds if k.name in self.needed for h in k.heads]
         self.flood_heads = [h for k in text_kinds if k.name not in self.needed for h in k.heads]
-        bare = {
-            h
-            for k in grammar.kinds.values()
-            if k.treatment == "parsed" and k.name in self.needed
-            for h in k.heads
-            if h
-        }
-        self.literals = sorted({*LINE_HEADS, *bare, *self.text_heads})
+        self.literals = sorted(
+            {h for k in grammar.kinds.values() if k.treatment != "ignored" and k.name in self.needed for h in k.heads}
+        )
+        self.known = sorted({h for k in grammar.kinds.values() for h in k.heads})
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """The events of one chunk (some may be held back until a later chunk decides them)."""
+        if chunk.first_line <= SAMPLE_LINES:
+            self._look_around(chunk)
         frame = self._candidates(chunk)
         events = self._events(frame) if frame.height else []
         return self.windows.feed(events, chunk)
+
+    def _look_around(self, chunk: Chunk) -> None:
+        """What stands around the messages at the log's beginning, whether they are needed or not."""
+        for line in chunk.lines.head(SAMPLE_LINES - chunk.first_line + 1).str.slice(0, SHAPE_CHARS):
+            shape = padded_number_tokens.sub("#", line)
+            envelope = self._sampled.get(shape)
+            if envelope is None:
+                envelope = self._sampled[shape] = unwrap(line)
+            if envelope.family is not None:
+                self.wrappers[envelope.wrapper or ""] += 1
+                if envelope.format is not None and (envelope.family != "bare" or envelope.format != "legacy"):
+                    self.formats[envelope.format] += 1
 
     def finish(self) -> list[Event]:
         """The events still held back at the end of the input."""
@@ -86,7 +103,9 @@ class Extractor:
     def _candidates(self, chunk: Chunk) -> pl.DataFrame:
         line = pl.col("line")
         frame = pl.DataFrame([chunk.lines.rename("line")]).with_row_index("no", offset=chunk.first_line)
-        frame = frame.filter(line.str.contains_any(self.literals))
+        # a line without letters behind its head (a row of ids) has no literal: it comes in as unknown ones do
+        unknown = line.str.contains_any(LINE_HEADS) & ~line.str.contains_any(self.known)
+        frame = frame.filter(line.str.contains_any(self.literals) | unknown)
         if frame.height and self.flood_heads:
             frame = frame.filter(~line.str.contains_any(self.flood_heads) | line.str.contains_any(self.text_heads))
         if not frame.height:
@@ -100,37 +119,63 @@ class Extractor:
         return frame.with_columns(shaped.str.replace_all(PADDED_NUMBER, "#").alias("shape"))
 
     def _events(self, frame: pl.DataFrame) -> list[Event]:
-        groups = frame.group_by("shape").agg(pl.col("line").first(), pl.col("no").first(), pl.len().alias("n"))
+        groups = (
+            frame.group_by("shape")
+            .agg(pl.col("line").first(), pl.col("no").first(), pl.len().alias("n"))
+            .sort("no")
+        )
         ids = [
             self._plan_id(shape, line, no, n)
-            for shape, line, no, n in sorted(groups.iter_rows(), key=lambda row: row[2])
+            for shape, line, no, n in groups.select("shape", "line", "no", "n").iter_rows()
         ]
-        shapes = groups.sort("no").select("shape").with_columns(pl.Series("plan", ids, dtype=pl.Int32))
-        wanted = shapes.filter(pl.col("plan") >= 0)
+        wanted = groups.select("shape").with_columns(pl.Series("plan", ids, dtype=pl.Int32)).filter(pl.col("plan") >= 0)
         if not wanted.height:
             return []
-        rows = frame.join(wanted, on="shape", how="inner", maintain_order="left")
-        keep = [i for i in set(ids) if i >= 0 and (self.plans[i].keep_text or self.plans[i].by_line)]
-        rows = rows.select(
-            "no",
-            "plan",
-            pl.col("line").str.slice(0, SHAPE_CHARS).str.extract_all(NUMBER).alias("numbers"),
-            pl.when(pl.col("plan").is_in(keep)).then(pl.col("line")).alias("text"),
+        rows = frame.select("no", "line", "shape").join(wanted, on="shape", how="inner").drop("shape")
+        events: list[tuple[int, Event]] = []
+        for (plan_id,), part in rows.partition_by("plan", as_dict=True).items():
+            plan = self.plans[plan_id]
+            events.extend(self._slow(plan, part) if plan.by_line else self._fast(plan, part))
+        events.sort(key=_line_number)
+        return [event for _, event in events]
+
+    def _fast(self, plan: Plan, part: pl.DataFrame) -> Iterator[tuple[int, Event]]:
+        """All lines of one shape at once: the wanted number tokens become typed columns."""
+        tokens = pl.col("tokens")
+        columns = [
+            pl.col("no"),
+            _time(plan, tokens).alias("t"),
+            *(
+                _integer(tokens, index).alias(name)
+                for name, index in (("port", plan.port_index), ("slot", plan.slot_index), ("task", plan.task_index))
+            ),
+            *(_number(tokens, field, i) for i, field in enumerate(plan.numbers)),
+        ]
+        table = part.lazy().select(
+            "no", pl.col("line").str.slice(0, SHAPE_CHARS).str.extract_all(NUMBER).alias("tokens")
         )
-        events: list[Event] = []
-        append = events.append
-        plans = self.plans
-        for no, plan_id, numbers, text in zip(
-            rows["no"].to_list(), rows["plan"].to_list(), rows["numbers"].to_list(), rows["text"].to_list(), strict=True
-        ):
-            plan = plans[plan_id]
-            if plan.by_line:
-                event = event_by_line(plan, self.planner, no, text)
-                if event is not None and event.kind in self.needed:
-                    append(event)
-            else:
-                append(event_of(plan, no, numbers, text))
-        return events
+        rows = table.select(columns).collect()
+        names = tuple(field.name for field in plan.numbers)
+        texts = part["line"].to_list() if plan.keep_text else None
+        of = plan.wording
+        if of.kind in self.blocks:
+            yield from _in_blocks(of, rows, names)
+            return
+        constants, negative = plan.constants, plan.task_negative
+        for i, (no, t, port, slot, task, *numbers) in enumerate(rows.iter_rows()):
+            fields = dict(zip(names, numbers, strict=True))
+            if constants:
+                fields.update(constants)
+            if negative and task is not None:
+                task = -task
+            yield no, Event(of, no, t, port, slot, task, fields, texts[i] if texts is not None else None)
+
+    def _slow(self, plan: Plan, part: pl.DataFrame) -> Iterator[tuple[int, Event]]:
+        """Lines with free text in them: unwrapped and parsed one by one."""
+        for no, line in part.select("no", "line").iter_rows():
+            event = event_by_line(plan, self.planner, no, line)
+            if event is not None and event.kind in self.needed:
+                yield no, event
 
     def _plan_id(self, shape: str, line: str, no: int, count: int) -> int:
         """The plan's index for a shape that gives events, else -1; counts what gives none."""
@@ -166,3 +211,45 @@ class Extractor:
             if len(self.drift) < 1000:
                 self.drift[shape] = item
         item.count += count
+
+
+def _in_blocks(of: Wording, rows: pl.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int, Event]]:
+    """One event for each block of neighbouring lines; its fields are tuples in ``rows``, named by ``names``."""
+    block: list[tuple[Any, ...]] = []
+    last = -2
+    for no, t, port, slot, task, *numbers in rows.iter_rows():
+        if no != last + 1 or not block:
+            block = []
+            yield no, Event(of, no, t, port, slot, task, {"rows": block, "names": names}, None)
+        block.append(tuple(numbers))
+        last = no
+
+
+def _line_number(pair: tuple[int, Event]) -> int:
+    return pair[0]
+
+
+def _integer(tokens: pl.Expr, index: int) -> pl.Expr:
+    if index < 0:
+        return pl.lit(None, dtype=pl.Int64)
+    return tokens.list.get(index, null_on_oob=True).cast(pl.Int64, strict=False)
+
+
+def _number(tokens: pl.Expr, field: NumberField, position: int) -> pl.Expr:
+    """A field as Int64 or Float64, as its example was written; null for what is no number."""
+    token = tokens.list.get(field.index, null_on_oob=True)
+    number = token.cast(pl.Float64 if field.is_float else pl.Int64, strict=False)
+    # two fields may have one name (a wording that prints a number twice): the last one counts
+    return (-number if field.negative else number).alias(f"f{position}")
+
+
+def _time(plan: Plan, tokens: pl.Expr) -> pl.Expr:
+    """Microseconds: from ``M.SS.mmm.uuu``, or as JSON has them."""
+    if plan.time_index < 0:
+        return pl.lit(None, dtype=pl.Int64)
+    stamp = tokens.list.get(plan.time_index, null_on_oob=True)
+    if not plan.dotted_time:
+        return stamp.cast(pl.Int64, strict=False)
+    part = stamp.str.split_exact(".", 3).struct
+    minutes, seconds, milli, micro = (part.field(f"field_{i}").cast(pl.Int64, strict=False) for i in range(4))
+    return ((minutes * 60 + seconds) * 1000 + milli) * 1000 + micro

@@ -14,6 +14,7 @@ NUMBER = r"0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+(?:\.[0-9]+)*"
 PADDED_NUMBER = rf" *(?:{NUMBER})"
 
 number_tokens = re.compile(NUMBER)
+padded_number_tokens = re.compile(PADDED_NUMBER)
 
 
 def value(text: str, negative: bool) -> int | float | None:

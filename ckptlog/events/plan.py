@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ckptlog.events.event import Event
+from ckptlog.events.event import Event, Wording
 from ckptlog.events.numbers import number_tokens, stamp_us, value
 from ckptlog.grammar import Message, MessageGrammar, Refused
 from ckptlog.intake.unwrap import Envelope, Span, unwrap
@@ -18,6 +18,14 @@ class NumberField(NamedTuple):
     name: str
     index: int
     negative: bool
+    is_float: bool
+
+
+NO_WORDING = Wording("", "", 0, None, None)
+
+
+def wording_of(message: Message, envelope: Envelope) -> Wording:
+    return Wording(message.kind, message.wording, message.build_min, message.build_max, envelope.func)
 
 
 @dataclass(slots=True)
@@ -32,6 +40,7 @@ class Plan:
     status: str
     envelope: Envelope | None = None
     message: Message | None = None
+    wording: Wording = NO_WORDING
     numbers: tuple[NumberField, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
     time_index: int = -1
@@ -39,6 +48,7 @@ class Plan:
     slot_index: int = -1
     task_index: int = -1
     task_negative: bool = False
+    dotted_time: bool = False
     #: fields can't be read by number position: parse each line of this shape by itself
     by_line: bool = False
     keep_text: bool = False
@@ -86,9 +96,11 @@ class Planner:
         kind = self.grammar.kinds[message.kind]
         if kind.treatment == "ignored" or message.kind not in self.needed:
             return Plan("ignored", envelope, message)
-        plan = Plan("event", envelope, message, keep_text=message.kind in self.evidence)
+        plan = Plan("event", envelope, message, wording_of(message, envelope), keep_text=message.kind in self.evidence)
         spans = [match.span() for match in number_tokens.finditer(line)]
         plan.time_index = token_index(spans, envelope.time)
+        if envelope.time is not None:
+            plan.dotted_time = "." in line[envelope.time.start : envelope.time.end]
         plan.port_index = token_index(spans, envelope.port)
         plan.slot_index = token_index(spans, envelope.slot)
         plan.task_index = token_index(spans, envelope.task)
@@ -143,35 +155,11 @@ class Planner:
             a, b = spans[touching[0]]
             sign = item.text[:1] == "-"
             if len(touching) == 1 and a == start + (1 if sign else 0) and b == end:
-                numbers.append(NumberField(name, touching[0] + first, sign))
+                numbers.append(NumberField(name, touching[0] + first, sign, "." in item.text))
             else:
                 plan.by_line = True
                 return
         plan.numbers = tuple(numbers)
-
-
-def event_of(plan: Plan, line_no: int, tokens: list[str], text: str | None) -> Event:
-    """One event of a shape whose fields stand at fixed number positions."""
-    envelope, message = plan.envelope, plan.message
-    assert envelope is not None
-    assert message is not None
-    fields: dict[str, Any] = dict(plan.constants) if plan.constants else {}
-    for name, index, negative in plan.numbers:
-        fields[name] = value(tokens[index], negative)
-    i = plan.time_index
-    t: int | None = None
-    if i >= 0:
-        stamp = tokens[i]
-        t = stamp_us(stamp) if "." in stamp else int(stamp)
-    slot = int(tokens[plan.slot_index]) if plan.slot_index >= 0 else None
-    task: int | None = None
-    if plan.task_index >= 0:
-        task = -int(tokens[plan.task_index]) if plan.task_negative else int(tokens[plan.task_index])
-    port = int(tokens[plan.port_index]) if plan.port_index >= 0 else None
-    return Event(
-        message.kind, line_no, t, port, slot, task, fields, text,
-        message.wording, message.build_min, message.build_max, envelope.func,
-    )  # fmt: skip
 
 
 def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Event | None:
@@ -200,9 +188,8 @@ def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Even
     for name, item in message.fields.items():
         fields[name] = number_or_text(item.text)
     return Event(
-        message.kind, line_no, number(envelope.time, stamp), number(envelope.port, whole),
-        number(envelope.slot, whole), number(envelope.task, whole), fields,
-        line, message.wording, message.build_min, message.build_max, envelope.func,
+        wording_of(message, envelope), line_no, number(envelope.time, stamp), number(envelope.port, whole),
+        number(envelope.slot, whole), number(envelope.task, whole), fields, line,
     )  # fmt: skip
 
 

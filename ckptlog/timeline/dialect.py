@@ -19,7 +19,6 @@ SAME_AS: dict[str, tuple[str, dict[str, str]]] = {
     "tagged_new_slot": ("new_slot", {"n_ctx_slot": "n_ctx"}),
     "tagged_model_loaded": ("model_loaded", {}),
     "tagged_listening": ("listening", {}),
-    "tagged_all_idle": ("all_slots_idle", {}),
 }
 
 

@@ -225,6 +225,10 @@ def _empty(r: Range | None) -> bool:
 def _common(run: Run, turn: Turn) -> None:
     slot_exact, slot_range = _common_slot(turn)
     exact, basis = _common_at_search(run, turn)
+    if turn.n_common_range is not None:
+        searched, turn.n_common_range = turn.n_common_range, None
+        met = meet(slot_range, searched)
+        slot_range = searched if _empty(met) else met
     if not turn.cache_loaded and not _load_failed(turn):
         if slot_exact is not None:
             exact = slot_exact
@@ -268,7 +272,10 @@ def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
             return 0, None
         return None, None
     if turn.slot is not None and turn.slot in selection.slot_lcp:
-        return selection.slot_lcp[turn.slot], None
+        exact = selection.slot_lcp[turn.slot]
+        if _contradicts(exact, held, selection.f_keep):
+            _came_from_file(turn)
+        return exact, None
     if selection.lcs_len is not None:
         return selection.lcs_len, None
     if selection.base_f_keep is not None and selection.base_f_keep < 0:
@@ -285,23 +292,36 @@ def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
             by_held = meet(by_held, ratio_range(k, held))
     both = meet(by_prompt, by_held)
     if _empty(both):
-        # the slot's content is not what its last turn left (a slot file was loaded without a line)
         both = by_prompt
-        turn.content_from = "slot-file" if turn.content_from == "slot" else turn.content_from
-        turn.n_held_slot = None
-        if turn.n_held == held and not turn.cache_loaded:
-            turn.n_held = None
+        _came_from_file(turn)
     if held == 0 and not any(sims):
         return 0, None
     if held == 0 and any(sims):
-        turn.content_from = "slot-file"
-        turn.n_held_slot = turn.n_held = None
+        _came_from_file(turn)
         both = by_prompt
     if both is not None and not _empty(both):
         if both[0] == both[1]:
             return both[0], both
         return None, both
     return None, None
+
+
+def _contradicts(common: int, held: int | None, f_keep: float | None) -> bool:
+    """Can a slot of ``held`` tokens not have had this common prefix, or not this f_keep = common / held?"""
+    if held is None:
+        return False
+    if common > held:
+        return True
+    return bool(f_keep) and held > 0 and abs(common / held - (f_keep or 0)) > 2 * HALF_DIGIT
+
+
+def _came_from_file(turn: Turn) -> None:
+    """The slot's content is not what its last turn left: a slot file was loaded, without a line."""
+    if turn.content_from == "slot":
+        turn.content_from = "slot-file"
+    if turn.n_held == turn.n_held_slot and not turn.cache_loaded:
+        turn.n_held = None
+    turn.n_held_slot = None
 
 
 def _effective_window(run: Run, turn: Turn) -> int | None:
@@ -336,11 +356,14 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
                 return common + 1, "derived"
             if high is not None and high < PLUS_ONE.start:
                 return common, "derived"
-            if low >= PLUS_ONE.stop or high is None or high >= PLUS_ONE.stop:
-                # one more is subtracted only when the whole prompt is in common
-                if n_prompt is not None and common == n_prompt - 1:
-                    return _whole_or_one_less(turn, n_prompt), "derived"
-                return common, "derived"
+            if low < PLUS_ONE.stop:
+                # the bracket holds builds of both kinds
+                turn.n_common_range = (common, common + 1)
+                return None, "derived"
+            # one more is subtracted only when the whole prompt is in common
+            if n_prompt is not None and common == n_prompt - 1:
+                return _whole_or_one_less(turn, n_prompt), "derived"
+            return common, "derived"
         return None, "derived"
     if turn.restored is not None or turn.forced is not None or turn.chunk_moves:
         return None, "derived"

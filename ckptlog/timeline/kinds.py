@@ -11,6 +11,9 @@ NEEDED_KINDS = frozenset(
     {name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP) | set(SAME_AS)
 )
 
+#: kinds that come as listings: neighbouring lines are one event
+BLOCK_KINDS = frozenset({"cache_candidate", "cache_entry"})
+
 #: kinds whose lines may be quoted as evidence
 EVIDENCE_KINDS = frozenset(
     {

@@ -66,7 +66,8 @@ class ListKeeper:
         n_tokens = f.get("n_tokens")
         pos_min, pos_max = f.get("pos_min"), f.get("pos_max")
         n_swa = f.get("n_swa")
-        if isinstance(n_swa, int) and run.n_swa is None and run.build_min >= 8672:
+        # up to b8352 the line shows max(1, n_swa): a 1 there says nothing
+        if isinstance(n_swa, int) and run.n_swa is None and (n_swa > 1 or f.get("pos_next") is not None):
             run.n_swa = n_swa
         checkpoint = state.find(n_tokens, pos_min, pos_max)
         unknown: Checkpoint | None = None

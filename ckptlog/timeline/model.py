@@ -94,6 +94,8 @@ class Selection:
     #: cache entries dropped while making room, with their line
     saved_line: int | None = None
     skipped_too_big: Quote | None = None
+    #: an entry that was dropped for room while this slot was being chosen
+    removed: Quote | None = None
 
 
 @dataclass(slots=True)
@@ -176,7 +178,6 @@ class Turn:
     mismatch_old: str | None = None
     mismatch_new: str | None = None
     mismatch_ids: list[list[int]] = field(default_factory=list)
-    total_tokens: int | None = None
     stop_reason: str | None = None  # eos, limit, context (debug lines only)
     empty_prompt: bool = False
 
@@ -213,6 +214,8 @@ class Turn:
     first_born: int | None = None
     user_starts: list[int] = field(default_factory=list)
     boundaries_seen: bool = False
+    #: tokens at the slot's beginning that came from a slot file without checkpoints
+    bare_until: int = 0
 
     @property
     def first_user_start(self) -> int | None:

@@ -31,6 +31,8 @@ class SlotState:
     first_born: int | None = None
     user_starts: list[int] = field(default_factory=list)
     boundaries_seen: bool = False
+    #: tokens at the beginning that came from a slot file without checkpoints
+    bare_until: int = 0
 
     def new_content(self) -> None:
         """The slot holds other content now: nothing remembered of the old one applies."""
@@ -38,6 +40,7 @@ class SlotState:
         self.first_born = None
         self.user_starts = []
         self.boundaries_seen = False
+        self.bare_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:
         self.dead.append(checkpoint)

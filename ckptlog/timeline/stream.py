@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ckptlog.events import Event
+from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
 from ckptlog.timeline.cache import CacheEntry, RamCache
 from ckptlog.timeline.dialect import SAME_AS, translate
@@ -24,6 +24,15 @@ CLOCK_FALL_US = 1_000_000
 
 #: lines of the program around the server: who embeds it words them anew
 NO_BRACKET = frozenset({"server_init", "build_info", "model_loaded", "listening"})
+
+
+def rows_of(e: Event, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The fields of each line of a block, in the order of ``names``; of a single line, one tuple."""
+    rows = e.f.get("rows")
+    if rows is None:
+        return [tuple(e.f.get(name) for name in names)]
+    order = [e.f["names"].index(name) for name in names]
+    return [tuple(row[i] for i in order) for row in rows]
 
 
 class Stream:
@@ -51,6 +60,7 @@ class Stream:
         self.last_slot: SlotState | None = None
         self.last_t: int | None = None
         self.seen_turn = False
+        self.seen_wordings: set[Wording] = set()
         self.waking = False
         self.tasks: dict[int, Turn] = {}
         self.unfinished: list[tuple[SlotState | None, Turn]] = []
@@ -77,8 +87,9 @@ class Stream:
         run.last_line = e.line
         if fork or e.kind == "fork_cache":
             run.bracket_broken = True  # a fork's build numbers are not llama.cpp's
-        else:
-            self._bracket(run, e)
+        elif e.of not in self.seen_wordings:
+            self.seen_wordings.add(e.of)
+            self._bracket(run, e.of)
         if startup is not None:
             startup(run, e)
             if e.kind in FRESH:
@@ -111,18 +122,18 @@ class Stream:
             return e.t is None or self.last_t is None or e.t < self.last_t
         return False
 
-    def _bracket(self, run: Run, e: Event) -> None:
+    def _bracket(self, run: Run, of: Wording) -> None:
         """Narrow the build's bracket by the wording just seen."""
-        if e.kind in NO_BRACKET:
+        if of.kind in NO_BRACKET:
             return
-        if e.build_min > run.build_min:
-            if run.build_max is None or e.build_min <= run.build_max:
-                run.build_min = e.build_min
+        if of.build_min > run.build_min:
+            if run.build_max is None or of.build_min <= run.build_max:
+                run.build_min = of.build_min
             else:
                 run.bracket_broken = True
-        if e.build_max is not None and (run.build_max is None or e.build_max < run.build_max):
-            if e.build_max >= run.build_min:
-                run.build_max = e.build_max
+        if of.build_max is not None and (run.build_max is None or of.build_max < run.build_max):
+            if of.build_max >= run.build_min:
+                run.build_max = of.build_max
             else:
                 run.bracket_broken = True
 
@@ -202,6 +213,7 @@ class Stream:
         turn.list_lost, state.list_lost = state.list_lost, []
         turn.before_known = state.list_known
         turn.first_born = state.first_born
+        turn.bare_until = state.bare_until
         turn.user_starts = state.user_starts
         turn.boundaries_seen = state.boundaries_seen
         turn.before = list(state.checkpoints)
@@ -284,6 +296,10 @@ class Stream:
             for _, turn in waiting:
                 self._done(state, turn)
 
+    def settle(self) -> None:
+        """Nothing more will be said of the turns that hold no slot any more."""
+        self._settle_all()
+
     def _settle_all(self) -> None:
         waiting, self.unfinished = self.unfinished, []
         for state, turn in waiting:
@@ -294,9 +310,20 @@ class Stream:
         turn.finished = True
         settle_figures(self.run, state, turn)
         if state is not None:
+            self._bare_prefix(state, turn)
             self.lists.after_turn(self.run, state, turn)
         turn.dropped = self.cache.dropped
         self.tracker.turn_done(self.run, turn)
+
+    @staticmethod
+    def _bare_prefix(state: SlotState, turn: Turn) -> None:
+        """How much of the slot's content came from a slot file without checkpoints, and is still there."""
+        kept = turn.n_common if turn.n_common is not None else turn.n_cached or 0
+        bare = turn.content_from == "slot-file" and not any(c.origin == "slot-file" for c in turn.before or [])
+        if bare:
+            state.bare_until = kept
+        elif turn.batch_starts or turn.n_processed:
+            state.bare_until = min(state.bare_until, kept)
 
     def _settle_if_complete(self, state: SlotState, turn: Turn) -> None:
         """Hand a turn over at once where its last line has been seen (so that a follower sees it)."""
@@ -393,14 +420,19 @@ class Stream:
     def on_cache_removing_obsolete(self, e: Event) -> None:
         self.cache.remove_obsolete(e.f["n_tokens"])
 
+    def _drop_oldest(self, e: Event, why: str) -> None:
+        self.cache.drop_oldest(e.line, e.text, why)
+        if self.selection is not None:
+            self.selection.removed = quote(e.line, e.text)
+
     def on_cache_making_room(self, e: Event) -> None:
-        self.cache.drop_oldest(e.line, e.text, "making-room")
+        self._drop_oldest(e, "making-room")
 
     def on_cache_size_limit(self, e: Event) -> None:
-        self.cache.drop_oldest(e.line, e.text, "size-limit")
+        self._drop_oldest(e, "size-limit")
 
     def on_cache_token_limit(self, e: Event) -> None:
-        self.cache.drop_oldest(e.line, e.text, "token-limit")
+        self._drop_oldest(e, "token-limit")
 
     def on_cache_looking(self, e: Event) -> None:
         self.cache.settle()
@@ -411,8 +443,7 @@ class Stream:
 
     def on_cache_candidate(self, e: Event) -> None:
         if self.selection is not None:
-            f = e.f
-            self.selection.candidates.append((f["n_tokens"], f["lcp"], f["f_keep"], f["sim"]))
+            self.selection.candidates.extend(rows_of(e, ("n_tokens", "lcp", "f_keep", "sim")))
 
     def on_cache_found(self, e: Event) -> None:
         selection = self.selection
@@ -446,7 +477,8 @@ class Stream:
         self.cache.begin_listing()
 
     def on_cache_entry(self, e: Event) -> None:
-        self.cache.listed(e.f["n_tokens"], e.f["n_checkpoints"])
+        for n_tokens, n_checkpoints in rows_of(e, ("n_tokens", "n_checkpoints")):
+            self.cache.listed(n_tokens, n_checkpoints)
 
     def on_cache_update_took(self, e: Event) -> None:
         gone = self.cache.end_listing()
@@ -533,6 +565,9 @@ class Stream:
             turn.memory_state_quote = quote(e.line, e.text)
             if turn.n_held is None:
                 turn.n_held = f["n_cached_tokens"]
+            run = self._need_run()
+            if run.n_swa is None and (f.get("n_swa") or 0) > 1:
+                run.n_swa = f["n_swa"]
 
     def on_fork_cache(self, e: Event) -> None:
         """The fork prints what the slot holds and where reuse ends, without naming the slot."""
@@ -756,11 +791,6 @@ class Stream:
             turn.n_generated = e.f["n_tokens"]
             turn.basis["n_generated"] = "observed"
 
-    def on_total_time(self, e: Event) -> None:
-        turn = self._timed_turn(e)
-        if turn is not None:
-            turn.total_tokens = e.f.get("n_tokens")
-
     def on_timing_head(self, e: Event) -> None:
         state, turn = self._turn(e, begin=False)
         if state is not None:
@@ -848,7 +878,7 @@ class Stream:
 
     def on_send_error(self, e: Event) -> None:
         task = e.f.get("task")
-        reason = reason_of(e.wording)
+        reason = reason_of(e.of.wording)
         turn = self.tasks.get(task) if isinstance(task, int) else None
         if turn is not None and turn.finished:
             return
@@ -883,9 +913,6 @@ class Stream:
         for state in self.slots.values():
             if state.turn is not None and state.turn.error is None:
                 state.turn.error_fields.setdefault("decode", e.text or "")
-
-    def on_all_slots_idle(self, e: Event) -> None:
-        self.idle_slot = None
 
     def on_exiting_sleep(self, e: Event) -> None:
         """The model is loaded anew in the same process: slots, lists and cache are empty."""

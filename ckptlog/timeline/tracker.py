@@ -50,6 +50,11 @@ class Tracker:
                 return old
         return Stream(self, event.port)
 
+    def settle(self) -> None:
+        """Turns that hold no slot any more are complete."""
+        for stream in self._streams.values():
+            stream.settle()
+
     def finish(self) -> None:
         """No more sources: open turns are cut."""
         if self._before is not None:

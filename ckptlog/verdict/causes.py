@@ -247,7 +247,9 @@ class SlotRestoredBare(CauseRule):
 
     def find(self, case: Case) -> Finding | None:
         turn = case.turn
-        if turn.content_from != "slot-file" or any(c.origin == "slot-file" for c in turn.before or []):
+        here = turn.content_from == "slot-file" and not any(c.origin == "slot-file" for c in turn.before or [])
+        earlier = case.common is not None and 0 < case.common[1] <= turn.bare_until
+        if not here and not earlier:
             return None
         if any(c.origin == "slot-file" for c in turn.dead) or turn.restored is not None:
             return None
@@ -636,13 +638,18 @@ class PromptCacheEvicted(CauseRule):
     name = "prompt-cache-evicted"
 
     def find(self, case: Case) -> Finding | None:
-        turn = case.turn
-        if turn.n_known is None or turn.n_cached is None or not case.known_costly:
+        turn, selection = case.turn, case.turn.selection
+        if not case.known_costly or selection is None or selection.removed is None:
             return None
-        late = next((d for d in reversed(turn.dropped) if d.n_tokens >= turn.n_known), None)
-        if late is None or late.why not in ("size-limit", "token-limit", "too-big", "making-room"):
+        if not any(lcp == turn.n_known for _, lcp, _, _ in selection.candidates):
             return None
-        return None
+        case.quote(selection.removed.line, selection.removed.text, "the saved prompt was dropped to make room")
+        return Finding(
+            self.name,
+            f"A saved prompt with {turn.n_known:,} tokens of this one was dropped from the RAM prompt cache to make room.",
+            "inferred",
+            _present(fixes.larger_ram_cache(case.run), fixes.more_slots(case.run)),
+        )
 
 
 class Unknown(CauseRule):
@@ -706,8 +713,8 @@ CAUSES: tuple[type[CauseRule], ...] = (
     NoUserBoundary,
     BeforeFirstBoundary,
     CheckpointsSparse,
-    SlotTaken,
     PromptCacheEvicted,
+    SlotTaken,
     Unknown,
 )
 

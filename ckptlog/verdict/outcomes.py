@@ -35,6 +35,8 @@ def judge_outcome(case: Case) -> Judged:
         return Judged("arrival-rejection", rejection_variant(turn), confidence="observed")
     if turn.shifts or turn.input_truncated is not None:
         found.append(Judged("context-shift", shift_variant(run, turn), confidence="observed"))
+    if not_completion(run, turn):
+        return Judged("not-completion", confidence="derived")
     stop = limit_stop(run, turn)
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
@@ -45,15 +47,11 @@ def judge_outcome(case: Case) -> Judged:
         found.append(Judged("error", "crash" if turn.error is None else None, confidence="observed"))
     elif turn.ended == "cancel":
         found.append(Judged("cancelled", confidence="observed"))
-    elif not_completion(run, turn):
-        found.append(Judged("not-completion", confidence="derived"))
     if prefill is not None and prefill not in found:
         found.append(prefill)
     if not found:
         return Judged("unknown", confidence="inferred")
     first = found[0]
-    if first.outcome == "not-completion":
-        return first
     failures = ("context-shift", "limit-stop", "checkpoint-reprefill", "error", "cancelled")
     first.also = [j.outcome for j in found[1:] if j.outcome in failures]
     return first

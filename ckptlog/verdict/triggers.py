@@ -64,11 +64,29 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     return "edited", basis
 
 
+#: a common prefix this short is a template's header and a few words: it says nothing of who talks
+HEADER_TOKENS = 16
+#: above this many tokens in common, two prompts have more than a template in common
+RELATED_TOKENS = 64
+
+
 def is_other_conversation(turn: Turn, common: int, held: int | None) -> bool:
-    """Little in common, and sizes that don't fit the same conversation with its head rewritten."""
+    """Little in common, and nothing that shows the same conversation with its head rewritten.
+
+    A rewritten head (a clock in the system prompt) leaves the sizes of a conversation that goes on:
+    the prompt is at least as long as the last one, and little longer than what the slot holds. And it
+    parts behind more than a template's header, or at the same place as the turn before.
+    """
     if held is None or turn.n_prompt is None:
         return False
-    return common < held / 10 and turn.n_prompt < held / 2
+    if common > max(RELATED_TOKENS, min(held, turn.n_prompt) / 10):
+        return False
+    previous = turn.previous
+    if previous is None or previous.n_prompt is None:
+        return turn.n_prompt < held / 2
+    goes_on = previous.n_prompt <= turn.n_prompt <= held + max(512, held // 2)
+    same_place = previous.n_common is not None and 0 < common and abs(previous.n_common - common) <= 2
+    return not (goes_on and (common > HEADER_TOKENS or same_place))
 
 
 def _from_range(turn: Turn, low: int, high: int, held: int | None) -> tuple[str | None, Basis]:
