@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
+from ckptlog.report.loss import Loss, loss
 from ckptlog.report.words import duration, plural, title
 
 #: flags of which a larger value also does what a smaller one would have done
 _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
 
-#: causes where the tokens were held elsewhere than in the slot: the loss is counted from ``n_known``
-_HELD_ELSEWHERE = frozenset({"slot-taken", "prompt-cache-evicted"})
+#: tokens; a prompt shorter than this is processed in no time
+_LONG_PROMPT = 512
 
 _RANK: dict[str, int] = {outcome: rank for rank, outcome in enumerate((*FAILURES, "error"))}
 
@@ -26,21 +27,6 @@ class Numbered:
 
     number: int
     turn: TurnRecord
-
-
-def lost_tokens(turn: TurnRecord) -> int | None:
-    """Tokens that were held somewhere and processed all the same; null where unknown."""
-    if turn.cause in _HELD_ELSEWHERE and turn.n_known is not None and turn.n_cached is not None:
-        return max(turn.n_known - turn.n_cached, turn.n_lost or 0)
-    return turn.n_lost
-
-
-def lost_ms(turn: TurnRecord) -> float | None:
-    """What those tokens took, at the turn's own prompt speed; null where unknown."""
-    tokens = lost_tokens(turn)
-    if tokens is None or tokens == turn.n_lost or not turn.n_processed or turn.prompt_ms is None:
-        return turn.lost_ms
-    return turn.prompt_ms * min(tokens, turn.n_processed) / turn.n_processed
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,7 @@ class Finding:
         """The turn that cost most (the first of several alike); it stands for all of them."""
         return max(
             self.turns,
-            key=lambda item: (lost_ms(item.turn) or 0.0, lost_tokens(item.turn) or 0, -item.number),
+            key=lambda item: (*_weight(item.turn), -item.number),
         )
 
     @property
@@ -73,12 +59,17 @@ class Finding:
         return turn.cause or ", ".join(part for part in (turn.outcome, turn.variant) if part)
 
     @cached_property
+    def losses(self) -> list[Loss | None]:
+        """What each of its turns lost."""
+        return [loss(item.turn) for item in self.turns]
+
+    @cached_property
     def n_lost(self) -> int:
-        return sum(lost_tokens(item.turn) or 0 for item in self.turns)
+        return sum(each.tokens for each in self.losses if each is not None)
 
     @cached_property
     def lost_ms(self) -> float:
-        return sum(lost_ms(item.turn) or 0.0 for item in self.turns)
+        return sum(each.ms for each in self.losses if each is not None)
 
     @cached_property
     def fixes(self) -> list[Fix]:
@@ -114,9 +105,14 @@ class Finding:
             return f"{plural(len(self.turns), 'request')} failed"
         if not self.n_lost:
             return "loss not in the log"
-        unknown = sum(lost_tokens(item.turn) is None for item in self.turns)
-        tokens = f"{'at least ' if unknown else ''}{plural(self.n_lost, 'token')} again"
+        exact = all(each is not None and each.exact for each in self.losses)
+        tokens = f"{'' if exact else 'at least '}{plural(self.n_lost, 'token')} again"
         return f"{tokens}, {duration(self.lost_ms)}" if self.lost_ms else tokens
+
+
+def _weight(turn: TurnRecord) -> tuple[float, int]:
+    lost = loss(turn)
+    return (lost.ms, lost.tokens) if lost is not None else (0.0, 0)
 
 
 def _covers(fix: Fix, other: Fix) -> bool:
@@ -157,6 +153,17 @@ class Digest:
     def unjudged(self) -> list[Numbered]:
         """Turns of which the log does not tell the outcome."""
         return [item for item in self.turns if item.turn.outcome == "unknown"]
+
+    @cached_property
+    def rewritten(self) -> list[Finding]:
+        """Harmless by the rules, since next to nothing was shared, and yet worth telling: long
+        prompts whose head the client changes, so that nothing can ever be reused."""
+        groups: dict[str | None, list[Numbered]] = {}
+        for item in self.harmless:
+            turn = item.turn
+            if turn.trigger == "prefix-rewritten" and (turn.n_processed or 0) >= _LONG_PROMPT:
+                groups.setdefault(turn.cause, []).append(item)
+        return [Finding(items) for items in groups.values()]
 
     @cached_property
     def fine(self) -> int:

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 
 from ckptlog.records import Fix, Report, TurnRecord
 from ckptlog.report.capture import capture_command, level_hides
-from ckptlog.report.digest import Digest, Finding, Selection, digest, lost_tokens
+from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
+from ckptlog.report.loss import loss
 from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
-from ckptlog.report.text_findings import mismatch_words, numbers, place, quoted
+from ckptlog.report.text_findings import mismatch_words, numbers, place, quoted, rewritten_words
 from ckptlog.report.text_table import fold_words, group_name, turn_groups
 from ckptlog.report.words import (
     how_sure,
@@ -94,11 +95,12 @@ def _hidden_level(what: Digest) -> list[str]:
 def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
+    notes = [escape(rewritten_words(finding)) for finding in what.rewritten]
     if not what.findings:
         if what.unjudged:
             turns = plural(len(what.unjudged), "turn")
-            return [f"**Nothing wrong was found, but of {turns} the log does not tell.**"]
-        return [f"**Nothing went wrong in {plural(len(what.turns), 'turn')}.**"]
+            return [f"**Nothing wrong was found, but of {turns} the log does not tell.**", *notes]
+        return [f"**Nothing went wrong in {plural(len(what.turns), 'turn')}.**", *notes]
     worst = what.findings[0]
     lines = [
         f"**{escape(worst.title)}**: {len(worst.turns):,} of {plural(len(what.turns), 'turn')}, {worst.cost()}. "
@@ -106,7 +108,7 @@ def _verdict(what: Digest) -> list[str]:
     ]
     if worst.fixes:
         lines += ["", f"**Do:** {_fix(worst.fixes[0])}"]
-    return lines
+    return [*lines, *([""] if notes else []), *notes]
 
 
 def _totals(what: Digest) -> list[str]:
@@ -189,14 +191,18 @@ def _table(what: Digest) -> list[str]:
             outcome = f"**{label(turn)}**" if turn.failed else label(turn)
             if turn.severity == "harmless":
                 outcome += ", harmless"
-            figures = (turn.n_prompt, turn.n_cached, lost_tokens(turn), turn.n_generated)
-            cells = " | ".join("" if figure is None else f"{figure:,}" for figure in figures)
+            figures = [_figure(turn.n_prompt), _figure(turn.n_cached), str(loss(turn) or "")]
+            cells = " | ".join([*figures, _figure(turn.n_generated)])
             lines.append(
                 f"| {entry.item.number} | {turn.lines[0]} | {cells} | {f'`{drawn}`' if drawn else ''} | {outcome} |"
             )
     if len(groups) > len(shown):
         lines += ["", f"and {plural(len(groups) - len(shown), 'more slot')}."]
     return lines
+
+
+def _figure(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
 
 
 def _harmless(what: Digest) -> list[str]:

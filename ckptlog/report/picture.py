@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ckptlog.records import TurnRecord
+from ckptlog.report.loss import loss
 
 CACHED, LOST, NEW, GENERATED, UNKNOWN = "=", "x", ".", "+", "?"
 
@@ -22,14 +23,15 @@ class Piece(NamedTuple):
 def pieces(turn: TurnRecord) -> list[tuple[str, int]]:
     """The parts of a turn in tokens, in the order of the prompt; a part that is 0 is left out.
 
-    ``lost`` is what was processed although the slot held it, ``new`` the rest of what was
+    ``lost`` is what was processed although the server held it (the least it can have been), ``new`` the rest of what was
     processed. A prompt whose reuse the log does not tell is one piece ``?``.
     """
     parts: list[tuple[str, int]]
     if turn.n_cached is None or turn.n_processed is None:
         parts = [(UNKNOWN, turn.n_prompt or 0)]
     else:
-        lost = min(turn.n_lost or 0, turn.n_processed)
+        known = loss(turn)
+        lost = min(known.tokens, turn.n_processed) if known is not None else 0
         parts = [(CACHED, turn.n_cached), (LOST, lost), (NEW, turn.n_processed - lost)]
     parts.append((GENERATED, turn.n_generated or 0))
     return [(glyph, tokens) for glyph, tokens in parts if tokens > 0]

@@ -13,13 +13,14 @@ from ckptlog.report.capture import capture_command, level_hides
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, fix_words
+from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, fix_words, rewritten_words
 from ckptlog.report.text_table import add_tables
 from ckptlog.report.words import duration, label, listed, percent, plural, run_words
 
 #: findings told in full; the others get a line each
 _FINDINGS_IN_FULL = 6
 _RUNS_SHOWN = 4
+_STATES = {"error": "with an error"}
 _SENTENCES_SHOWN = 6
 
 
@@ -113,7 +114,13 @@ def _verdict(page: Page, what: Digest) -> None:
         page.para(fix_words(worst.fixes[0], "bold green"), first="  Do:  ")
     for finding in what.findings[1:_FINDINGS_IN_FULL]:
         page.para(_one_line(finding), first="  Also ", rest=7)
+    _rewritten(page, what)
     page.blank()
+
+
+def _rewritten(page: Page, what: Digest) -> None:
+    for finding in what.rewritten:
+        page.para(safe_text(rewritten_words(finding)), first="  Note ", rest=7, limit=HEADLINE_LINES)
 
 
 def _healthy(page: Page, what: Digest) -> None:
@@ -124,6 +131,7 @@ def _healthy(page: Page, what: Digest) -> None:
         )
     else:
         page.para(f"  Nothing went wrong in {plural(len(what.turns), 'turn')}.", style="bold green")
+    _rewritten(page, what)
     page.blank()
 
 
@@ -143,7 +151,7 @@ def _one_line(finding: Finding) -> Text:
 def _totals(page: Page, what: Digest) -> None:
     summary = what.report.summary
     parts = [plural(len(what.turns), "turn"), f"{what.fine:,} fine", f"{what.failed:,} failed"]
-    parts += [f"{count:,} {outcome}" for outcome, count in what.counts.items()]
+    parts += [f"{count:,} {_STATES.get(outcome, outcome)}" for outcome, count in what.counts.items()]
     if summary.reuse is not None:
         parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
     if summary.n_lost:

@@ -94,6 +94,19 @@ def mismatch_words(turn: TurnRecord, show: Callable[[str], str] = _in_quotes) ->
     return f"The prompts part{at}: the slot held {old}, the new prompt has {new}."
 
 
+def rewritten_words(finding: Finding) -> str:
+    """What to say of long prompts that share next to nothing with the slot."""
+    names = listed([item.number for item in finding.turns], 5)
+    turns = [item.turn for item in finding.turns]
+    shared = max(turn.n_common or 0 for turn in turns)
+    processed = sum(turn.n_processed or 0 for turn in turns)
+    return (
+        f"{'Turn' if len(turns) == 1 else 'Turns'} {names} shared only {plural(shared, 'token')}"
+        f"{' or less' if len(turns) > 1 else ''} with the slot, so little was lost, but {processed:,} tokens "
+        f"were processed. {finding.why}"
+    )
+
+
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:
     """A finding in full, told of the turn that it cost most."""
     worst = finding.worst

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from ckptlog.records import TurnRecord
-from ckptlog.report.digest import Digest, Numbered, lost_tokens
+from ckptlog.report.digest import Digest, Numbered
 from ckptlog.report.fold import Fold, Row, fold
+from ckptlog.report.loss import loss
 from ckptlog.report.page import Page
 from ckptlog.report.picture import CACHED, GENERATED, LOST, NEW, UNKNOWN, picture
 from ckptlog.report.safe import safe_text, shorten
@@ -144,7 +145,7 @@ def _refusal(what: Digest, turn: TurnRecord) -> str:
 def _outcome(turn: TurnRecord) -> Text:
     """The last column: the outcome, marked where it failed, and the tokens lost."""
     words = label(turn)
-    lost = lost_tokens(turn)
+    lost = loss(turn)
     if turn.failed:
         text = Text(f"! {words}", "bold red")
     elif turn.outcome in ("error", "unknown"):
@@ -153,8 +154,8 @@ def _outcome(turn: TurnRecord) -> Text:
         text = Text(words, "" if turn.severity == "harmless" else "green")
     if turn.severity == "harmless":
         text.append(", harmless")
-    elif lost and turn.outcome in ("checkpoint-reprefill", "restored"):
-        text.append(f", {lost:,} lost")
+    elif lost is not None and lost.tokens and turn.outcome in ("checkpoint-reprefill", "restored"):
+        text.append(f", {lost} lost")
     text.truncate(_OUTCOME_WIDTH)
     return text
 

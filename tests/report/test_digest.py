@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckptlog.records import Fix
+from ckptlog.records import Fix, TurnRecord
 from ckptlog.report.digest import digest
 
 from .build import (
@@ -104,6 +104,45 @@ def test_an_unknown_loss_is_not_called_nothing() -> None:
     unknown = an_evicted_turn(2, 200, n_lost=None, lost_ms=None)
     assert digest(a_report([unknown])).findings[0].cost() == "loss not in the log"
     assert digest(a_report([known, unknown])).findings[0].cost().startswith("at least 8,623 tokens")
+
+
+def test_a_loss_between_two_bounds_is_told_as_the_least_it_can_be() -> None:
+    turn = an_evicted_turn(
+        1,
+        100,
+        n_prompt=2000,
+        n_lost=None,
+        lost_ms=None,
+        n_common=None,
+        n_common_range=(1500, 1600),
+        prompt_ms=4000.0,
+    )
+    finding = digest(a_report([turn])).findings[0]
+    assert finding.cost() == "at least 1,500 tokens again, 3.0 s"
+
+
+def test_a_rewritten_head_is_told_although_little_is_lost() -> None:
+    def harmless(line: int, n_prompt: int, trigger: str) -> TurnRecord:
+        return an_evicted_turn(
+            1,
+            line,
+            n_prompt,
+            severity="harmless",
+            n_common=15,
+            n_lost=15,
+            cause="before-first-boundary",
+            trigger=trigger,
+        )
+
+    turns = [
+        harmless(100, 3000, "prefix-rewritten"),
+        harmless(200, 3000, "other-conversation"),
+        harmless(300, 200, "prefix-rewritten"),
+        harmless(400, 9000, "prefix-rewritten"),
+    ]
+    what = digest(a_report(turns))
+    assert what.findings == []
+    assert [[item.number for item in finding.turns] for finding in what.rewritten] == [[1, 4]]
 
 
 def test_fine_failed_and_the_rest_add_up() -> None:
