@@ -30,6 +30,7 @@ VARIANTS: tuple[str, ...] = (
     "full",
     "partial",
     "silent",
+    "crash",
 )
 TRIGGERS: tuple[str, ...] = (
     "appended",
