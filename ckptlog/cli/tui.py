@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ckptlog.cli.common import LogsArgument
+from ckptlog.cli.common import LogsArgument, tell
 from ckptlog.errors import UsageError
 
 
@@ -31,28 +31,40 @@ def tui(
       ckptlog tui server.log
       ckptlog tui --follow server.log
       ckptlog tui logs/ --ascii
+      llama-server ... 2>&1 | ckptlog tui -
 
     \b
     Exit code: 0 done, 2 a log is missing or can't be read, 3 the logs hold no turn, 130 Ctrl-C.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        if "-" in logs:
-            raise UsageError(
-                "the timeline needs the keyboard: save the log to a file first, or use ckptlog diagnose -"
-            )
+    if not sys.stdout.isatty():
         raise UsageError("the timeline needs a terminal; ckptlog diagnose writes a report")
-    from ckptlog.intake.sources import expand
+    piped = None
+    if "-" in logs:
+        if len(logs) > 1:
+            raise UsageError("standard input (-) can't be shown together with other logs")
+        from ckptlog.tui.piped import take_stdin
 
-    expand(logs)  # what can't be read is told before the screen is taken
+        piped = take_stdin()
+    else:
+        from ckptlog.intake.sources import expand
+
+        expand(logs)  # what can't be read is told before the screen is taken
     from ckptlog.tui.app import TimelineApp, needs_ascii
 
-    app = TimelineApp(logs, follow=follow, ascii_only=ascii_only or needs_ascii())
+    app = TimelineApp(
+        logs, follow=follow or piped is not None, ascii_only=ascii_only or needs_ascii(), piped=piped
+    )
     app.run()
     code = app.return_code or 0
-    if not app.loader_ended(2.0):
-        # it is in the middle of a chunk in compiled code, which must not be torn down under it
+    ended = app.loader_ended(2.0)
+    if piped is not None:
+        piped.close()
+    if app.failure is not None:
+        if ended:
+            raise app.failure
+        tell(str(app.failure))
+    if not ended:
+        # the reading thread is in the middle of a chunk in compiled code, which must not be torn down under it
         sys.stdout.flush()
         os._exit(code)
-    if app.failure is not None:
-        raise app.failure
     return code

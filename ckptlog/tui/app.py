@@ -28,6 +28,7 @@ from ckptlog.tui.evidence import EvidenceList
 from ckptlog.tui.export import as_markdown, as_text, exported, write_new
 from ckptlog.tui.finding import finding_content
 from ckptlog.tui.glyphs import ASCII, UNICODE, Glyphs
+from ckptlog.tui.inks import Inked
 from ckptlog.tui.keys import bindings
 from ckptlog.tui.lanes import LaneKey
 from ckptlog.tui.loading import Loader, Picture, Progress
@@ -37,11 +38,12 @@ from ckptlog.tui.overview import column_words, help_content, progress_words, top
 from ckptlog.tui.raw_log import RawLog
 from ckptlog.tui.rows import RowList
 from ckptlog.tui.turn_list import TurnList
-from ckptlog.tui.widgets import Prompt, Sheet, TabBar, TextPane
+from ckptlog.tui.widgets import AsciiScrollBar, Prompt, Sheet, TabBar, TextPane
 
 if TYPE_CHECKING:
     from ckptlog.intake.sources import Source
     from ckptlog.query.compile import CompiledFilter
+    from ckptlog.tui.piped import PipedLog
 
 TABS = ("finding", "evidence", "mismatch", "checkpoints", "log")
 
@@ -80,17 +82,24 @@ class TimelineApp(App[None]):
     CSS_PATH = Path(__file__).with_name("style.tcss")
     TITLE = "ckptlog"
     COMMANDS = App.COMMANDS | {TimelineCommands}
-    HORIZONTAL_BREAKPOINTS = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares it so
         (0, "-narrow"), (78, "-normal"), (126, "-wide"), (170, "-huge"),
     ]  # fmt: skip
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (40, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (40, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(),
         Binding("escape", "escape", "back", show=False),
         Binding("ctrl+c", "interrupt", "quit", show=False),
     ]
 
-    def __init__(self, paths: Sequence[str], *, follow: bool = False, ascii_only: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        follow: bool = False,
+        ascii_only: bool = False,
+        piped: PipedLog | None = None,
+    ) -> None:
         super().__init__()
         self.paths = list(paths)
         self.glyphs: Glyphs = ASCII if ascii_only else UNICODE
@@ -109,6 +118,7 @@ class TimelineApp(App[None]):
         self._loader = Loader(
             self.paths,
             follow=follow,
+            piped=piped,
             on_picture=lambda picture: self._tell(PictureTaken(picture)),
             on_progress=lambda progress: self._tell(Progressed(progress)),
         )
@@ -148,6 +158,11 @@ class TimelineApp(App[None]):
         if self.glyphs.ascii:
             self.add_class("-ascii")
             self.screen.add_class("-ascii")
+            for bar in self.screen.query(Inked):
+                bar.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
+                bar.horizontal_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
+            pane = self.screen.query_one("#finding", TextPane)
+            pane.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
         self.turn_list.nothing = "reading the log ..."
         self._show_all()
         self.turn_list.focus()
@@ -199,7 +214,7 @@ class TimelineApp(App[None]):
             return
         before = self.book
         was_last = bool(before.turns) and self.item is not None and self.item.number == len(before.turns)
-        self._sources = tuple(picture.sources)  # type: ignore[arg-type]
+        self._sources = tuple(picture.sources)
         self.book = Book(picture.report, before.outcomes, before.lane_filter)
         self._apply_filter()
         self._announce(before)
@@ -253,7 +268,7 @@ class TimelineApp(App[None]):
         self.map.show(lane, lane.index[item.number] if lane and item else None)
         self._title_map()
         if item is not None and lane is not None:
-            self.map.border_subtitle = Content(self._readout(item))
+            self._subtitle(self.map, self._readout(item))
         self._show_details()
         self._show_status()
 
@@ -280,7 +295,17 @@ class TimelineApp(App[None]):
         self._title(self.map, words)
 
     def _title(self, widget: Widget, text: str) -> None:
-        widget.border_title = Content(text)
+        widget.border_title = Content(self._fitting(widget, text))
+
+    def _subtitle(self, widget: Widget, text: str) -> None:
+        widget.border_subtitle = Content(self._fitting(widget, text))
+
+    def _fitting(self, widget: Widget, text: str) -> str:
+        """As much of a text as fits into a widget's border: whole parts between commas."""
+        room = widget.outer_size.width - 6
+        while len(text) > room > 0 and ", " in text:
+            text = text.rpartition(", ")[0]
+        return text
 
     def _show_details(self) -> None:
         item = self.item
@@ -355,7 +380,7 @@ class TimelineApp(App[None]):
             words = column_words(message.column)
         else:
             words = self._readout(self.item) if self.item else ""
-        self.map.border_subtitle = Content(words)
+        self._subtitle(self.map, words)
 
     def on_raw_log_found(self, message: RawLog.Found) -> None:
         if message.line is None:

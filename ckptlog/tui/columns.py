@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ckptlog.records import FAILURES, TurnRecord
-from ckptlog.report.digest import Numbered, lost_tokens
+from ckptlog.report.digest import Numbered
+from ckptlog.report.loss import loss
 from ckptlog.tui.lanes import Lane, Life
 
 PartKind = Literal["reused", "lost", "new", "generated", "refused", "unknown"]
@@ -86,7 +87,7 @@ def parts_of(turn: TurnRecord, n_ctx: int | None) -> tuple[Part, ...]:
     if turn.n_cached is None:
         spans = [Part("unknown", 0, prompt)]
     else:
-        lost_end = min(turn.n_cached + (lost_tokens(turn) or 0), prompt)
+        lost_end = min(turn.n_cached + lost_tokens(turn), prompt)
         spans = [
             Part("reused", 0, turn.n_cached),
             Part("lost", turn.n_cached, lost_end),
@@ -97,11 +98,17 @@ def parts_of(turn: TurnRecord, n_ctx: int | None) -> tuple[Part, ...]:
     return tuple(part for part in clipped if part.high > part.low)
 
 
+def lost_tokens(turn: TurnRecord) -> int:
+    """The tokens a turn lost, as far as the log tells; 0 where it tells nothing."""
+    lost = loss(turn)
+    return lost.tokens if lost is not None else 0
+
+
 def badness(turn: TurnRecord) -> tuple[int, int, int]:
     """A key to find the worst of several turns by ``max``."""
     failed = turn.failed or turn.outcome == "error"
     rank = len(_OUTCOME_RANK) - _OUTCOME_RANK.get(turn.outcome, len(_OUTCOME_RANK))
-    return int(failed), rank if failed else 0, lost_tokens(turn) or 0
+    return int(failed), rank if failed else 0, lost_tokens(turn)
 
 
 def column_of(

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ckptlog.analysis.to_records import summarize
 from ckptlog.errors import CkptlogError, UsageError
 from ckptlog.records import Report
 from ckptlog.report.as_json import render_json
 from ckptlog.report.digest import Selection
 from ckptlog.report.markdown import render_markdown
-from ckptlog.analysis.to_records import summarize
 from ckptlog.report.text import render_text
 
 FORMATS = (".md", ".json", ".txt", ".svg")

@@ -6,7 +6,8 @@ from textual.content import Content
 from textual.style import Style
 
 from ckptlog.records import FAILURES, Fix, TurnRecord
-from ckptlog.report.digest import Numbered, lost_ms, lost_tokens
+from ckptlog.report.digest import Numbered
+from ckptlog.report.loss import loss
 from ckptlog.report.text_findings import numbers
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, title
 from ckptlog.tui.book import Book
@@ -81,10 +82,11 @@ def cost_words(turn: TurnRecord) -> str:
         return f"{plural(gone, 'token')} deleted"
     if turn.outcome == "limit-stop":
         return "the rest of the answer"
-    lost, ms = lost_tokens(turn), lost_ms(turn)
-    if not lost:
+    lost = loss(turn)
+    if lost is None or not lost.tokens:
         return ""
-    return f"{plural(lost, 'token')} again" + (f", {duration(ms)}" if ms else "")
+    words = f"{'' if lost.exact else 'at least '}{plural(lost.tokens, 'token')} again"
+    return f"{words}, {duration(lost.ms)}" if lost.ms else words
 
 
 def fix_lines(fixes: list[Fix], glyphs: Glyphs) -> list[Content]:

@@ -7,14 +7,18 @@ in small pieces at first, so that the first turns are on the screen before the r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ckptlog.errors import CkptlogError
+from ckptlog.errors import CkptlogError, InputError
 from ckptlog.records import Report
-from ckptlog.tui.tail import Restarted, Waiting, pieces
+
+if TYPE_CHECKING:
+    from ckptlog.intake.follow import Piece
+    from ckptlog.intake.sources import Source
+    from ckptlog.tui.piped import PipedLog
 
 Phase = Literal["reading", "following", "done", "stopped", "failed"]
 
@@ -22,6 +26,11 @@ Phase = Literal["reading", "following", "done", "stopped", "failed"]
 _PICTURE_EVERY = 0.25
 #: a picture may take this share of the reading time
 _PICTURE_SHARE = 0.2
+#: bytes of the first piece, and of the largest one
+_FIRST_BYTES = 256 << 10
+_MOST_BYTES = 4 << 20
+#: seconds without a new line after which a released turn is complete
+_SETTLE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class Picture:
     """What was found so far. ``sources`` are the engine's, in the report's order."""
 
     report: Report
-    sources: Sequence[object]
+    sources: Sequence[Source]
     progress: Progress
     warnings: tuple[str, ...] = ()
     #: sentences about sources that hold nothing to judge, once all is read
@@ -66,11 +75,13 @@ class Loader:
         paths: Sequence[str],
         *,
         follow: bool,
+        piped: PipedLog | None = None,
         on_picture: Callable[[Picture], None],
         on_progress: Callable[[Progress], None],
     ) -> None:
         self.paths = list(paths)
         self.follow = follow
+        self.piped = piped
         self._on_picture = on_picture
         self._on_progress = on_progress
         self._stop = Event()
@@ -106,63 +117,65 @@ class Loader:
     def _read(self) -> None:
         # imported here: Polars takes a third of a second, in which the screen is already there
         from ckptlog.analysis import Analysis, Analyzer
+        from ckptlog.intake.follow import Idle, Replaced
         from ckptlog.intake.reader import Feeder
         from ckptlog.intake.sources import Source, expand
         from ckptlog.report.nothing import nothing_to_judge
 
-        sources = expand(self.paths)
+        sources = [Source(self.piped.path)] if self.piped else expand(self.paths)
         sizes = [source.raw_size() for source in sources]
-        total = None if None in sizes else sum(size or 0 for size in sizes)
+        total = None if self.piped or None in sizes else sum(size or 0 for size in sizes)
         analyzer = Analyzer()
         shown_at, cost = 0.0, 0.0
 
-        def show(phase: Phase, last: bool = False) -> None:
+        def show(phase: Phase, now: bool = False) -> None:
             nonlocal shown_at, cost
-            now = time.monotonic()
-            if not last and now - shown_at < max(_PICTURE_EVERY, cost / _PICTURE_SHARE):
+            began = time.monotonic()
+            if not now and began - shown_at < max(_PICTURE_EVERY, cost / _PICTURE_SHARE):
                 self._on_progress(self._progress(phase, total))
                 return
             warnings = [warning for source in analyzer.sources for warning in source.facts.warnings]
             analysis = Analysis(analyzer, warnings)
             nothing = tuple(nothing_to_judge(analysis)) if phase == "done" else ()
+            progress = self._progress(phase, total)
             self._on_picture(
-                Picture(
-                    analysis.report,
-                    tuple(analyzer.sources),
-                    self._progress(phase, total),
-                    tuple(warnings),
-                    nothing,
-                )
+                Picture(analysis.report, tuple(analyzer.sources), progress, tuple(warnings), nothing)
             )
             shown_at = time.monotonic()
-            cost = shown_at - now
+            cost = shown_at - began
 
         def read(source: Source, follow: bool) -> Source | None:
             """One source to its end; the one that took its place, if it was rotated away."""
             analyzer.begin(source)
             feeder = Feeder(source)
-            dirty = False
-            for piece in pieces(source, follow=follow, stopped=self._stop.is_set):
-                if isinstance(piece, Restarted):
-                    for chunk in feeder.finish():
-                        analyzer.feed(chunk)
-                    return Source(source.path)
-                if isinstance(piece, Waiting):
-                    # the picture that was due before is shown when there is time
-                    show("following", last=dirty or not shown_at)
-                    dirty = False
+            replaced = False
+            #: new lines since the last picture; since the turns were settled
+            unseen = unsettled = False
+            last_bytes = 0.0
+            for piece in self._pieces(source, follow):
+                if isinstance(piece, Replaced):
+                    replaced = True
+                    break
+                if isinstance(piece, Idle):
+                    if unsettled and time.monotonic() - last_bytes >= _SETTLE_SECONDS:
+                        analyzer.settle()
+                        unsettled, unseen = False, True
+                    if unseen or not shown_at:
+                        show("following", now=True)
+                        unseen = False
                     continue
                 self._taken += len(piece)
                 for chunk in feeder.stream(piece):
                     analyzer.feed(chunk)
-                dirty = True
+                last_bytes = time.monotonic()
+                unseen = unsettled = True
                 show("reading")
                 if source.facts.binary:
                     break
-            if not (follow and self._stop.is_set()):
+            if replaced or not (follow and self._stop.is_set()):
                 for chunk in feeder.finish():
                     analyzer.feed(chunk)
-            return None
+            return Source(source.path) if replaced else None
 
         for index, source in enumerate(sources):
             current: Source | None = source
@@ -171,4 +184,31 @@ class Loader:
         stopped = self._stop.is_set()
         if not (self.follow and stopped):
             analyzer.finish()
-        show("stopped" if stopped else "done", last=True)
+        show("stopped" if stopped else "done", now=True)
+
+    def _pieces(self, source: Source, follow: bool) -> Iterator[Piece]:
+        """A source's bytes: what is there, or with ``follow`` also what is written later."""
+        from ckptlog.intake.follow import follow_file
+
+        if self.piped is not None:
+            yield from self.piped.pieces(self._stop.is_set)
+        elif follow:
+            yield from follow_file(source, stopped=self._stop.is_set)
+        else:
+            yield from self._whole(source)
+
+    def _whole(self, source: Source) -> Iterator[bytes]:
+        from ckptlog.intake.sources import open_raw
+
+        size = _FIRST_BYTES
+        with open_raw(source) as file:
+            while not self._stop.is_set():
+                try:
+                    data = file.read(size)
+                except OSError as error:
+                    reason = (error.strerror or str(error)).lower()
+                    raise InputError(f"can't read {source.name}: {reason}") from None
+                if not data:
+                    return
+                yield data
+                size = min(2 * size, _MOST_BYTES)

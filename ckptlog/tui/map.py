@@ -25,6 +25,7 @@ from ckptlog.tui.raster import (
     Pitch,
     column_cells,
     fitting_zoom,
+    is_marked,
     restart_gap,
 )
 from ckptlog.tui.scale import KINDS, Kind, best_kind, make_scale, short, ticks
@@ -49,7 +50,7 @@ class TimelineMap(Inked, can_focus=True):
         Binding("end,G", "edge(1)", "last turn", show=False),
         Binding("pageup", "page(-1)", "a screen to the left", show=False),
         Binding("pagedown", "page(1)", "a screen to the right", show=False),
-        Binding("enter", "app.show_log", "log"),
+        Binding("enter", "app.show_log", "log", key_display="enter"),
     ]
 
     class Picked(Message):
@@ -308,7 +309,7 @@ class TimelineMap(Inked, can_focus=True):
         for index in self._visible():
             column = self.column(index)
             present.update(part.kind for part in column.parts)
-            present.update(mark.kind for mark in column.marks)
+            present.update(mark.kind for mark in column.marks if is_marked(mark, self.pitch))
             present.update(
                 name
                 for name, there in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from ckptlog.report.digest import lost_ms, lost_tokens
+from ckptlog.report.loss import loss
 from ckptlog.report.words import build_words, duration, label, percent, plural
 from ckptlog.tui.book import Book
 from ckptlog.tui.columns import Column
@@ -70,9 +70,9 @@ def column_words(column: Column) -> str:
     if many > 1:
         head = f"turns {column.turns[0].number}-{column.turns[-1].number}, worst {item.number}"
     parts = [f"{head}: {sign(turn).strip()}{label(turn)}"]
-    lost, ms = lost_tokens(turn), lost_ms(turn)
-    if lost:
-        parts.append(f"{lost:,} lost" + (f" ({duration(ms)})" if ms else ""))
+    lost = loss(turn)
+    if lost is not None and lost.tokens:
+        parts.append(f"{lost} lost" + (f" ({duration(lost.ms)})" if lost.ms else ""))
     if turn.n_cached is not None and turn.outcome != "arrival-rejection":
         parts.append(f"{turn.n_cached:,} cached")
     if turn.n_prompt is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ckptlog.tui.columns import Column, Part
+from ckptlog.tui.columns import Column, Mark, Part
 from ckptlog.tui.glyphs import Glyphs
 from ckptlog.tui.scale import Scale
 
@@ -82,6 +82,11 @@ class Frame:
         return self.scale.rows + self.over
 
 
+def is_marked(mark: Mark, pitch: Pitch) -> bool:
+    """Whether a checkpoint is marked in columns of this width."""
+    return pitch.body > 1 or mark.strong or mark.kind in _ALWAYS_MARKED
+
+
 def column_cells(column: Column, frame: Frame, pitch: Pitch, glyphs: Glyphs) -> list[list[Cell]]:
     """The cells of one column with its gap: a list by row from the bottom, each ``pitch.width`` long."""
     canvas = [[EMPTY] * pitch.width for _ in range(frame.rows)]
@@ -97,7 +102,7 @@ def column_cells(column: Column, frame: Frame, pitch: Pitch, glyphs: Glyphs) -> 
         _body(canvas, top, pitch, Cell(glyphs.cut, "cut"))
     _lifelines(canvas, column, frame, pitch, glyphs)
     for mark in column.marks:
-        if pitch.body == 1 and not (mark.strong or mark.kind in _ALWAYS_MARKED):
+        if not is_marked(mark, pitch):
             continue
         row = frame.scale.row(mark.n_tokens)
         ink = mark.kind if not mark.strong else "strong"

@@ -28,7 +28,7 @@ class RowList(Inked, can_focus=True):
         Binding("pagedown,ctrl+f", "move_page(1)", "page down", show=False),
         Binding("home", "edge(-1)", "first", show=False),
         Binding("end,G", "edge(1)", "last", show=False),
-        Binding("enter", "choose", "log"),
+        Binding("enter", "choose", "log", key_display="enter"),
     ]
 
     #: how many lines at the top stay when the rest scrolls; see ``header``

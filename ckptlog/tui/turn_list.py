@@ -11,8 +11,10 @@ from rich.segment import Segment
 from textual.message import Message
 
 from ckptlog.records import FAILURES, TurnRecord
-from ckptlog.report.digest import Numbered, lost_tokens
+from ckptlog.report.digest import Numbered
+from ckptlog.report.loss import loss
 from ckptlog.report.words import label
+from ckptlog.tui.columns import lost_tokens
 from ckptlog.tui.glyphs import Glyphs, ink, sign
 from ckptlog.tui.rows import RowList
 
@@ -51,6 +53,11 @@ def _figure(name: str, heading: str, from_width: int, width: int = 7) -> ListCol
     )
 
 
+def _lost(turn: TurnRecord) -> str:
+    lost = loss(turn)
+    return str(lost) if lost is not None and lost.tokens else ""
+
+
 def _outcome_key(turn: TurnRecord) -> float:
     """Failures first, the gravest of them on top."""
     if turn.failed:
@@ -76,13 +83,7 @@ COLUMNS = (
     ListColumn("line", 7, lambda item: str(item.turn.lines[0]), lambda item: -item.turn.lines[0], 56),
     _figure("n_prompt", "prompt", 0),
     _figure("n_cached", "cached", 64),
-    ListColumn(
-        "lost",
-        7,
-        lambda item: _count(lost_tokens(item.turn) or None),
-        lambda item: lost_tokens(item.turn) or 0,
-        40,
-    ),
+    ListColumn("lost", 7, lambda item: _lost(item.turn), lambda item: lost_tokens(item.turn), 40),
     _figure("n_generated", "answer", 72, 6),
     ListColumn(
         "outcome",

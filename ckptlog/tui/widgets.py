@@ -11,6 +11,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.scrollbar import ScrollBarRender
 from textual.style import Style
 from textual.widgets import Input, Label, Static
 
@@ -19,6 +20,13 @@ _SCROLL_KEYS: list[BindingType] = [
     Binding("j", "scroll_down", "down", show=False),
     Binding("G", "scroll_end", "end", show=False),
 ]
+
+
+class AsciiScrollBar(ScrollBarRender):
+    """A scrollbar without the block characters of its rounded ends."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 class TextPane(VerticalScroll):
