@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LogsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="LOG...",
+        metavar="LOG",
         help="A file (plain, .gz, .zst), a directory, a glob, or - for stdin.",
         show_default=False,
     ),

@@ -87,7 +87,7 @@ def test_a_command_is_a_function_of_its_modules_name() -> None:
     ("args", "told"),
     [
         (["diagnos"], "ckptlog: No such command 'diagnos'. Did you mean 'diagnose'? (try: ckptlog --help)\n"),
-        (["diagnose"], "ckptlog: Missing argument 'LOG...' (try: ckptlog diagnose --help)\n"),
+        (["diagnose"], "ckptlog: Missing argument 'LOG' (try: ckptlog diagnose --help)\n"),
         (["schema", "--frob"], "ckptlog: No such option: --frob (try: ckptlog schema --help)\n"),
     ],
 )
