@@ -1,0 +1,138 @@
+"""``ckptlog watch`` as a process: pipes, files, conditions, commands, latency."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from ckptlog import analyze
+
+from .conftest import Start
+
+
+def test_a_line_a_turn_and_why_a_failure(start: Start, sample: Path) -> None:
+    process = start("watch", "-", stdin=sample.open("rb"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = process.communicate(timeout=120)
+    turns = analyze(sample).report.turns
+    text = out.decode()
+    assert (process.returncode, err) == (0, b"")
+    assert len([line for line in text.splitlines() if line[:8].strip().count(":") == 2]) == len(turns)
+    for turn in turns:
+        if turn.failed:
+            assert turn.headline[:60] in text
+            assert turn.fixes[0].text[:30] in text.replace("\n", " ")
+    assert "\x1b" not in text
+
+
+def test_json_is_what_diagnose_says(start: Start, sample: Path) -> None:
+    process = start("watch", "-", "--json", stdin=sample.open("rb"), stdout=subprocess.PIPE)
+    out, _ = process.communicate(timeout=120)
+    objects = [json.loads(line) for line in out.splitlines()]
+    start_diagnose = start("diagnose", str(sample), "--format", "json", stdout=subprocess.PIPE)
+    report, _ = start_diagnose.communicate(timeout=120)
+    assert objects == json.loads(report)["turns"]
+
+
+def test_tee_passes_the_log_on_untouched(start: Start, sample: Path) -> None:
+    data = sample.read_bytes() + b"\xff\x00 no newline at the end"
+    process = start(
+        "watch", "-", "--tee", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    out, err = process.communicate(data, timeout=120)
+    assert out == data
+    assert b"slot" in err
+
+
+def test_tee_does_not_wait_for_a_line_to_end(start: Start) -> None:
+    process = start(
+        "watch", "-", "--tee", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"half a li")
+    process.stdin.flush()
+    assert os.read(process.stdout.fileno(), 100) == b"half a li"
+    process.communicate(b"ne\n", timeout=60)
+
+
+def test_until_stops_and_exec_runs(start: Start, sample: Path, tmp_path: Path) -> None:
+    process = start(
+        "watch", str(sample), "--until", "outcome == 'arrival-rejection'",
+        "--exec", "cat > turn.json; echo $CKPTLOG_OUTCOME $CKPTLOG_SLOT $CKPTLOG_TASK > env.txt",
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    first = next(turn for turn in analyze(sample).report.turns if turn.outcome == "arrival-rejection")
+    assert (tmp_path / "env.txt").read_text().split() == [
+        "arrival-rejection",
+        str(first.slot),
+        str(first.task),
+    ]
+    assert json.loads((tmp_path / "turn.json").read_text())["n_prompt"] == first.n_prompt
+    assert out.decode().count("refused, ") == 1
+
+
+def test_exec_for_each_failure(start: Start, sample: Path, tmp_path: Path) -> None:
+    process = start(
+        "watch", "-", "--exec", "echo $CKPTLOG_LINE >> lines", stdin=sample.open("rb"), stdout=subprocess.PIPE
+    )
+    process.communicate(timeout=120)
+    failed = [turn for turn in analyze(sample).report.turns if turn.failed]
+    assert sorted(map(int, (tmp_path / "lines").read_text().split())) == sorted(
+        turn.lines[0] for turn in failed
+    )
+
+
+def test_wrong_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
+    for args, words in {
+        ("watch", "x.log", "--tee"): b"--tee",
+        ("watch", "x.log", "--until", "outcom == 1"): b"outcome",
+        ("watch", str(tmp_path)): b"directory",
+    }.items():
+        process = start(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (2, b"")
+        assert words in err
+        assert err.count(b"\n") == 1
+
+
+def test_a_file_that_appears_grows_and_is_rotated(start: Start, sample: Path, tmp_path: Path) -> None:
+    """A turn is shown soon after its last line; Ctrl-C ends with 130 and the totals."""
+    log = tmp_path / "server.log"
+    process = start("watch", "server.log", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    data = sample.read_bytes()
+    expected = len(analyze(sample).report.turns)
+    waits: list[float] = []
+    time.sleep(1.5)  # it waits for the file
+    for _ in range(2):
+        log.write_bytes(data[: len(data) // 2])
+        with log.open("ab") as file:
+            file.write(data[len(data) // 2 :])
+        written = time.monotonic()
+        for _ in range(expected):
+            assert process.stdout.readline()
+        waits.append(time.monotonic() - written)
+        log.rename(tmp_path / "server.log.1")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == b""
+    assert f"{2 * expected} turns".encode() in err
+    assert min(waits) < 3, waits  # under half a second on an idle machine; the first one pays for imports
+
+
+def test_a_reader_that_leaves_ends_it_quietly(start: Start, sample: Path) -> None:
+    process = start(
+        "watch", "-", "--json", stdin=sample.open("rb"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 0
