@@ -6,19 +6,15 @@ that, the turns between are compared in sum only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from difflib import SequenceMatcher
 from typing import Literal
 
 import msgspec
 
+from ckptlog.report.matching import matching
 from ckptlog.report.snapshot import BAD_OUTCOMES, SUMS, Snapshot, TurnSnapshot
 
 #: a difference of fewer lost tokens than this is none (the contract's bound for a partial re-prefill)
 LOST_TOKENS = 128
-#: above this many pairs the turns that do not line up at the ends are left to the sums
-_MAX_PAIRS = 4_000_000
-
 Better = Literal["less", "more", "neither"]
 #: every figure that is compared, and which direction is better
 METRICS: dict[str, Better] = {
@@ -85,7 +81,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def compare(old: Snapshot, new: Snapshot) -> Comparison:
     """Everything that differs between two snapshots that has a meaning."""
-    pairs = _pairs([turn.n_prompt for turn in old.turns], [turn.n_prompt for turn in new.turns])
+    pairs = matching([turn.n_prompt for turn in old.turns], [turn.n_prompt for turn in new.turns])
     changes = [_turn_change(old.turns[i], new.turns[j]) for i, j in pairs]
     left, right = {i for i, _ in pairs}, {j for _, j in pairs}
     return Comparison(
@@ -99,23 +95,6 @@ def compare(old: Snapshot, new: Snapshot) -> Comparison:
         worse=[change for change in changes if change.change == "worse"],
         better=[change for change in changes if change.change == "better"],
     )
-
-
-def _pairs(old: Sequence[int | None], new: Sequence[int | None]) -> list[tuple[int, int]]:
-    """Indices of turns that correspond, in order: equal at both ends, then the longest blocks between."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    pairs = [(i, i) for i in range(head)]
-    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(middle_old) * len(middle_new) <= _MAX_PAIRS:
-        for block in SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_matching_blocks():
-            pairs += [(head + block.a + k, head + block.b + k) for k in range(block.size)]
-    pairs += [(len(old) - tail + k, len(new) - tail + k) for k in range(tail)]
-    return pairs
 
 
 def _turn_change(old: TurnSnapshot, new: TurnSnapshot) -> TurnChange:

@@ -18,6 +18,7 @@ from ckptlog.gate.verdict import CheckVerdict
 from ckptlog.records import CheckpointSettings, Report
 from ckptlog.report.compare import compare
 from ckptlog.report.compare_text import render_compare
+from ckptlog.report.matching import matching
 from ckptlog.report.snapshot import Snapshot, snapshot
 
 from ..report.build import a_rejection, a_report, a_run, a_turn, an_evicted_turn, evicted, healthy
@@ -282,3 +283,12 @@ def test_compare_of_other_conversations_is_in_sum() -> None:
     said = text(session(a_turn(10, 100, 90)), session(a_turn(10, 200, 20), a_turn(20, 300, 0)))
     assert "0 turns correspond" in said
     assert "WORSE  reuse went from 0.9 to 0.04" in said
+
+
+def test_a_turn_that_was_put_in_or_left_out_moves_no_other() -> None:
+    long = [n % 700 for n in range(5000)]  # no prompt size occurs only once
+    assert len(matching(long, long)) == 5000
+    assert len(matching(long, long[:2000] + [9, 8, 7] + long[2000:])) >= 4990
+    assert len(matching(long, long[:2000] + long[2003:])) >= 4990
+    changed = [-1 if n % 97 == 50 else size for n, size in enumerate(long)]
+    assert len(matching(long, changed)) == sum(size >= 0 for size in changed)
