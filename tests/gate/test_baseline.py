@@ -288,7 +288,7 @@ def test_compare_of_other_conversations_is_in_sum() -> None:
 def test_a_turn_that_was_put_in_or_left_out_moves_no_other() -> None:
     long = [n % 700 for n in range(5000)]  # no prompt size occurs only once
     assert len(matching(long, long)) == 5000
-    assert len(matching(long, long[:2000] + [9, 8, 7] + long[2000:])) >= 4990
+    assert len(matching(long, [*long[:2000], 9, 8, 7, *long[2000:]])) >= 4990
     assert len(matching(long, long[:2000] + long[2003:])) >= 4990
     changed = [-1 if n % 97 == 50 else size for n, size in enumerate(long)]
     assert len(matching(long, changed)) == sum(size >= 0 for size in changed)
