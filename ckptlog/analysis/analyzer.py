@@ -13,6 +13,7 @@ from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.tracker import Tracker
 from ckptlog.verdict.judge import judge
+from ckptlog.verdict.replayed import put_numbers
 
 
 class Analyzer:
@@ -60,6 +61,8 @@ class Analyzer:
         if self._trackers:
             self._end()
             self._trackers[-1].finish()
+            if self.keep_timeline:
+                put_numbers(self.runs, self.turns)
 
     def _end(self) -> None:
         """The current source is at its end; a following one may go on with its runs."""

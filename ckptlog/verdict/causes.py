@@ -576,13 +576,18 @@ class CheckpointsSparse(CauseRule):
             text += f" A message begins at {missed[-1]:,}, but no checkpoint was made there"
             text += f": the spacing is {spacing:,}." if spacing is not None else "."
             step = max(1, min(256, (missed[-1] - n_cached) // 2))
-        return Finding(
-            self.name,
-            text,
-            "derived" if missed else "inferred",
-            _present(fixes.smaller_step(run, step), fixes.swa_full(run)),
-            _not_helping(case),
-        )
+        elif by_distance:
+            text += " This build makes checkpoints by distance only, not where messages begin."
+        else:
+            text += (
+                " No message is known to begin in between, so there was no place for a checkpoint: the change lies deep "
+                "inside one long message."
+            )
+        closer = fixes.smaller_step(run, step) if missed or by_distance else None
+        todo = _present(closer, fixes.swa_full(run))
+        if closer is None:
+            todo.insert(0, fixes.shorter_messages())
+        return Finding(self.name, text, "derived" if missed else "inferred", todo, _not_helping(case))
 
 
 class SlotTaken(CauseRule):

@@ -75,6 +75,14 @@ def stop_rewriting_head() -> Fix:
     )
 
 
+def shorter_messages() -> Fix:
+    return Fix(
+        "split-long-messages",
+        "Send what stays the same (documents, files) as messages of their own, before what changes: a checkpoint can "
+        "only lie where a user message begins.",
+    )
+
+
 def use_chat_endpoint(run: Run) -> Fix:
     text = "Send the conversation to /v1/chat/completions: the server then knows where user messages begin"
     if flag_exists("message_delimiters", run.build_min or None, run.build_max):

@@ -125,6 +125,16 @@ FIXES: dict[str, str] = {
         Let checkpoints lie closer together
 
         --checkpoint-min-step N (b9310 and later), --checkpoint-every-n-tokens N (b8352 to b9305).""",
+    "wider-spacing": """
+        A wide spacing with a moderate count
+
+        From b9981 on the server thins out checkpoints that lie closer than --checkpoint-min-step to an earlier one,
+        and so keeps the oldest of a stretch: with the default of 8192 a small list holds on to the end of the system
+        prompt, which a spacing of 0 would push out.""",
+    "no-count-helps": """
+        No number of checkpoints saves this turn
+
+        A replay of the log with up to 64 checkpoints a slot loses as much: look at what the request changed.""",
     "swa-full": """
         Keep the whole sliding-window cache
 
@@ -133,6 +143,11 @@ FIXES: dict[str, str] = {
         Send the beginning of the prompt unchanged
 
         Clocks, ids, file lists and memories belong at the end of the prompt.""",
+    "split-long-messages": """
+        Put what stays the same into messages of its own
+
+        The server makes checkpoints where user messages begin. A change deep inside one long message can only be
+        resumed from that message's beginning.""",
     "use-chat-endpoint": """
         Use the chat endpoint
 

@@ -1,0 +1,137 @@
+"""Numbers in fixes come from a replay of the log under other settings, not from a rule of thumb."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ckptlog.records import Fix, TurnRecord
+from ckptlog.replay.follow import Followed, follow
+from ckptlog.replay.from_timeline import NotReplayable, run_from_timeline
+from ckptlog.replay.sweep import Alternatives, Needed, is_costly
+from ckptlog.timeline.model import Run
+from ckptlog.verdict import fixes
+
+#: causes whose fix is a number
+NUMBERED = frozenset({"checkpoint-evicted", "checkpoint-thinned", "checkpoints-sparse"})
+#: turns replayed for one report; a longer log has its costliest runs replayed, `ckptlog whatif` all
+MOST_TURNS = 2000
+#: the spacing at which thinning keeps the oldest checkpoint of a stretch for long
+WIDE_STEP = 8192
+
+
+def put_numbers(runs: Sequence[Run], turns: Sequence[TurnRecord]) -> None:
+    """Replace the estimated fixes of turns by what a replay says they need; in place."""
+    wanted: dict[int, list[TurnRecord]] = {}
+    for turn in turns:
+        if turn.cause in NUMBERED and turn.failed:
+            wanted.setdefault(turn.run, []).append(turn)
+    by_no = {run.no: run for run in runs}
+    cost = {no: sum(t.n_lost or 0 for t in failed) for no, failed in wanted.items()}
+    budget = MOST_TURNS
+    for no in sorted(wanted, key=lambda n: (-cost[n], n)):
+        run = by_no.get(no)
+        if run is None or not run.turns or len(run.turns) > budget:
+            continue
+        budget -= len(run.turns)
+        _number_run(run, wanted[no])
+
+
+def _number_run(run: Run, failed: list[TurnRecord]) -> None:
+    try:
+        followed = follow(run_from_timeline(run))
+    except NotReplayable:
+        return
+    alternatives = Alternatives(followed)
+    index = {(turn.slot, turn.task): i for i, turn in enumerate(followed.run.turns)}
+    wrong = {(m.turn.slot, m.turn.task) for m in followed.mismatches}
+    for record in failed:
+        key = (record.slot, record.task)
+        if record.slot is None or record.task is None or key not in index or key in wrong:
+            continue
+        found = _fixes(run, alternatives, followed, index[record.slot, record.task], record)
+        if found is not None:
+            record.fixes = found
+
+
+def _fixes(
+    run: Run, alternatives: Alternatives, followed: Followed, index: int, record: TurnRecord
+) -> list[Fix] | None:
+    kept = [f for f in record.fixes if f.name not in ("raise-checkpoint-count", "smaller-spacing")]
+    count = alternatives.needed_count(index)
+    step = alternatives.needed_step(index)
+    found: list[Fix] = []
+    wide = _wide(alternatives, index) if count is not None else None
+    if wide is not None:
+        found.append(_both(run, wide))
+    if count is not None:
+        found.append(_count(run, count, record))
+    if step is not None:
+        found.append(_step(run, step))
+    if not found:
+        if record.cause == "checkpoints-sparse":
+            return kept
+        text = "No count of checkpoints alone saves this turn: replayed on this log up to 64."
+        return [Fix("no-count-helps", text), *kept]
+    found.sort(key=lambda fix: 0 if fix.name == "raise-checkpoint-count" else 1)
+    return [*found, *kept]
+
+
+def _wide(alternatives: Alternatives, index: int) -> Needed | None:
+    """A smaller count that does it together with the wide spacing, where thinning then keeps the oldest."""
+    own = alternatives.own
+    if own.min_step >= WIDE_STEP or alternatives.rules.create not in ("last-user", "user-start"):
+        return None
+    if alternatives.rules.thin == "never":
+        return None
+    full = alternatives.needed_count(index)
+    for count in (3, 4, 6, 8):
+        if full is None or count >= full.settings.max_checkpoints:
+            return None
+        settings = replace(own, max_checkpoints=count, min_step=WIDE_STEP)
+        if not is_costly(alternatives.under(settings).turns[index]):
+            return alternatives._needed(settings, index)
+    return None
+
+
+def _ram(needed: Needed) -> str:
+    if needed.ram_mib is None:
+        return "host RAM for the checkpoints, no VRAM"
+    amount = f"{needed.ram_mib:,.0f}" if needed.ram_mib >= 10 else f"{needed.ram_mib:.2f}"
+    return f"{amount} MiB of host RAM for checkpoints in all, no VRAM"
+
+
+def _count(run: Run, needed: Needed, record: TurnRecord) -> Fix:
+    n = needed.settings.max_checkpoints
+    text = f"Replayed on this log, this turn then resumes at token {needed.n_cached:,} ({_ram(needed)}).{_thumb(needed, record)}"
+    return Fix("raise-checkpoint-count", text, [fixes.count_flag(run), str(n)])
+
+
+def _thumb(needed: Needed, record: TurnRecord) -> str:
+    """The rule of thumb beside the number, where it says something else."""
+    step = needed.settings.min_step
+    if step <= 0:
+        return ' The rule of thumb "length / min-step + 1" is undefined at a spacing of 0.'
+    length = record.n_prompt or 0
+    rule = length // step + 1
+    n = needed.settings.max_checkpoints
+    if rule == n:
+        return ""
+    return f' (The rule of thumb "length / min-step + 1" would say {rule}.)'
+
+
+def _both(run: Run, needed: Needed) -> Fix:
+    n = needed.settings.max_checkpoints
+    text = (
+        f"With the wide spacing the oldest checkpoint of a stretch is kept: replayed, {n} are then enough, and this "
+        f"turn resumes at token {needed.n_cached:,} ({_ram(needed)})."
+    )
+    return Fix(
+        "wider-spacing", text, [fixes.count_flag(run), str(n), "--checkpoint-min-step", str(needed.settings.min_step)]
+    )
+
+
+def _step(run: Run, needed: Needed) -> Fix:
+    flag = fixes.spacing_flag(run) or "--checkpoint-min-step"
+    text = f"Replayed on this log, this turn then resumes at token {needed.n_cached:,} ({_ram(needed)})."
+    return Fix("smaller-spacing", text, [flag, str(needed.settings.min_step)])
