@@ -50,6 +50,7 @@ def main() -> int:
         "--only", action="append", default=[], metavar="SCENARIO", help="only this one (repeatable)"
     )
     new.add_argument("-o", "--output", type=Path, help="keep the logs here (default: a temporary folder)")
+    new.add_argument("--store", action="store_true", help="also store logs and truth as fixtures")
     new.set_defaults(call=_build)
 
     fuzz = commands.add_parser("fuzz", help="random conversations on this environment's release")
@@ -105,6 +106,7 @@ def _chosen(names: list[str]) -> list[sc.Scenario]:
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    from tests.live.fixtures import store
     from tests.live.survey import survey
 
     release = environment(arguments.release)
@@ -112,6 +114,9 @@ def _build(arguments: argparse.Namespace) -> int:
     result = survey(release, _chosen(arguments.only), arguments.models, output)
     print("\n".join(result.lines()))
     print(f"logs and truth files: {output}")
+    if arguments.store:
+        for model, name in result.played:
+            store(output / model, release, model, name)
     return 0 if result.clean else 1
 
 

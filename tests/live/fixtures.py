@@ -59,10 +59,15 @@ def write(release: Release, models: Path, scenarios: list[sc.Scenario], folder: 
                     continue
                 if set(scenario.logger) & set(truth.servers[0].missing):
                     continue  # this release cannot write that form of log
-                target = folder / release.build / model
-                target.mkdir(parents=True, exist_ok=True)
-                for kind in ("log", "truth.json"):
-                    data = (Path(scratch) / f"{name}.{kind}").read_bytes()
-                    # no time in the header: a log that has not changed gives the same file
-                    (target / f"{name}.{kind}.gz").write_bytes(gzip.compress(data, 9, mtime=0))
+                store(Path(scratch), release, model, name, folder)
     return problems
+
+
+def store(place: Path, release: Release, model: str, name: str, folder: Path = FOLDER) -> None:
+    """Compress NAME.log and NAME.truth.json from ``place`` into the fixtures."""
+    target = folder / release.build / model
+    target.mkdir(parents=True, exist_ok=True)
+    for kind in ("log", "truth.json"):
+        data = (place / f"{name}.{kind}").read_bytes()
+        # no time in the header: a log that has not changed gives the same file
+        (target / f"{name}.{kind}.gz").write_bytes(gzip.compress(data, 9, mtime=0))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from tests.live import scenario as sc
 
@@ -90,12 +92,16 @@ def scenarios(draw: st.DrawFn) -> sc.Scenario:
     )
 
 
+class _TimeIsUp(BaseException):
+    """Ends a run of Hypothesis; it catches nothing that is no Exception."""
+
+
 def hunt(check: Callable[[sc.Scenario], None], *, seconds: float, first_seed: int) -> sc.Scenario | None:
     """Try random scenarios for ``seconds``; the smallest one on which ``check`` raises AssertionError.
 
-    None if there is none. Shrinking goes on for as long again.
+    None if there is none. Once one is found, as much time again is spent on making it smaller.
     """
-    deadline = time.monotonic() + seconds
+    start = time.monotonic()
     smallest: list[sc.Scenario] = []
 
     @seed(first_seed)
@@ -108,20 +114,15 @@ def hunt(check: Callable[[sc.Scenario], None], *, seconds: float, first_seed: in
     )
     @given(scenarios())
     def attempt(scenario: sc.Scenario) -> None:
-        if time.monotonic() > (deadline + seconds if smallest else deadline):
-            if smallest and scenario == smallest[-1]:
-                raise AssertionError  # what was found must be found again
-            return
+        if time.monotonic() - start > seconds * (2 if smallest else 1):
+            raise _TimeIsUp
         try:
             check(scenario)
         except AssertionError:
             smallest.append(scenario)
             raise
 
-    try:
+    # whatever Hypothesis makes of a failure (flaky, say), the scenario that showed it is kept
+    with contextlib.suppress(_TimeIsUp, AssertionError, Flaky):
         attempt()
-    except BaseException:
-        # Hypothesis reports in its own words (flaky, several errors); what matters is in `smallest`
-        if not smallest:
-            raise
     return smallest[-1] if smallest else None

@@ -71,7 +71,10 @@ class Player:
                 self._steps(self.scenario.steps)
             finally:
                 self.truth.servers[-1].exit = self.server.stop()
-        SlotContents().follow(self.truth.requests)
+        contents = SlotContents(
+            ram_cache=self.flags["cache-ram"] != 0, unified=bool(self.flags.get("kv-unified"))
+        )
+        contents.follow(self.truth.requests)
         for request in self.truth.requests:
             request.prompt_ids = request.answer_ids = None
         path = self.folder / f"{self.scenario.name}.truth.json"
@@ -329,7 +332,8 @@ class Player:
 
     def _n_ctx_slot(self) -> int:
         size, slots = int(self.flags["ctx-size"]), int(self.flags["parallel"])
-        return size if self.flags.get("kv-unified") else size // slots
+        share = size if self.flags.get("kv-unified") else size // slots
+        return -(-share // 256) * 256  # llama.cpp rounds a sequence's share up to a multiple of 256
 
 
 def play(scenario: sc.Scenario, model: str, release: Release, *, models: Path, folder: Path) -> Truth:

@@ -30,7 +30,8 @@ class Survey:
     surprises: list[str] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
-    logs: int = 0
+    #: model and scenario of each log that was read
+    played: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def clean(self) -> bool:
@@ -40,7 +41,7 @@ class Survey:
     def lines(self) -> list[str]:
         """The survey for a person."""
         out = [
-            f"xllamacpp {self.release.version} (build {self.release.build}), {self.logs} logs",
+            f"xllamacpp {self.release.version} (build {self.release.build}), {len(self.played)} logs",
             str(self.comparison),
         ]
         for title, shapes in (("drifted", self.drifted), ("unknown", self.unknown)):
@@ -77,7 +78,7 @@ def survey(release: Release, scenarios: list[sc.Scenario], models: Path, folder:
             if set(scenario.logger) & set(truth.servers[0].missing):
                 continue  # this release cannot write that form of log
             analysis = ckptlog.analyze(place / f"{scenario.name}.log")
-            found.logs += 1
+            found.played.append((model, scenario.name))
             found.surprises += truth.surprises()
             found.comparison.add(compare(truth, analysis.report, f"{release.build}/{model}/{scenario.name}"))
             for item in analysis.drift:

@@ -115,9 +115,15 @@ def common_prefix(a: list[int], b: list[int]) -> int:
 
 
 class SlotContents:
-    """Follows what each slot holds, as far as the client can know it; None is "not known"."""
+    """Follows what each slot holds, as far as the client can know it; None is "not known".
 
-    def __init__(self) -> None:
+    ``ram_cache``: before a request is judged (and perhaps refused) its slot may be filled from the
+    RAM prompt cache. ``unified``: with the cache on, slots of a unified KV cache are emptied when
+    another one starts.
+    """
+
+    def __init__(self, *, ram_cache: bool = False, unified: bool = False) -> None:
+        self._ram_cache, self._unified = ram_cache, unified
         self._held: dict[int, list[int] | None] = {}
         self._files: dict[str, list[int] | None] = {}
         self._seen: list[list[int]] = []
@@ -153,13 +159,14 @@ class SlotContents:
             if before is not None:
                 r.lcp_slot = common_prefix(prompt, before)
         r.prefill = _prefill(r)
-        if r.end == "rejected":
+        if r.end == "rejected" and not self._ram_cache:
             return
-        if r.slot is None:
+        if r.slot is None or (self._ram_cache and self._unified):
             # some slot has changed, and the client does not know which
             self._held = dict.fromkeys(range(64))
+        if r.slot is None:
             return
-        unknown = r.end in ("context shift", "cancelled", "error") or r.choices is not None
+        unknown = r.end in ("context shift", "cancelled", "error", "rejected") or r.choices is not None
         if unknown or r.answer_ids is None or r.predicted_n is None:
             self._held[r.slot] = None
             return
