@@ -312,8 +312,21 @@ class Stream:
         if state is not None:
             self._bare_prefix(state, turn)
             self.lists.after_turn(self.run, state, turn)
-        turn.dropped = self.cache.dropped
+        turn.dropped = list(self.cache.dropped[-64:]) if self.cache.dropped else []
+        self._overwritten(turn)
         self.tracker.turn_done(self.run, turn)
+
+    def _overwritten(self, turn: Turn) -> None:
+        """The slot's old content is gone, unsaved, if the new prompt kept less than half of it."""
+        held, kept = turn.n_held_slot, turn.n_common_slot
+        if not held or kept is None or kept >= held / 2 or not (turn.batch_starts or turn.n_processed):
+            return
+        saved = turn.selection is not None and turn.selection.saved_line is not None
+        if not saved and not any(x.n_tokens == held for x in self.cache.entries):
+            q = turn.selected_quote
+            text = q.text if q is not None else None
+            self.cache.dropped.append(Dropped(held, turn.first_line, text, "overwritten"))
+            del self.cache.dropped[:-500]
 
     @staticmethod
     def _bare_prefix(state: SlotState, turn: Turn) -> None:

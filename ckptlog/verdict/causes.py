@@ -10,6 +10,7 @@ from ckptlog.records import Fix
 from ckptlog.timeline.model import Checkpoint
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import NOTHING_CACHED, Case, costly
+from ckptlog.verdict.returning import returning_hint
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.triggers import is_other_conversation
 
@@ -79,12 +80,7 @@ class NothingInCommon(CauseRule):
         what = "nothing" if high == 0 else f"only {high:,} token{'s' if high != 1 else ''}"
         text = f"The new prompt has {what} in common with the {held:,} tokens" if held else f"The prompt has {what} in common with what"
         text += " that the slot held: another conversation, so there was nothing to keep."
-        late = turn.dropped[-1] if turn.dropped else None
-        if late is not None and turn.n_prompt is not None and late.n_tokens <= turn.n_prompt:
-            text += (
-                f" If this conversation had been here before: {late.n_tokens:,} tokens of some prompt were dropped "
-                f"from the RAM prompt cache in line {late.line}."
-            )
+        text = " ".join(x for x in (text, returning_hint(case)) if x)
         confidence = "derived" if low == high else "inferred"
         return Finding(self.name, text, confidence)  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ from ckptlog.verdict import endings
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
 from ckptlog.verdict.outcomes import Judged, judge_outcome
+from ckptlog.verdict.returning import returning_hint
 from ckptlog.verdict.rule import Finding
 from ckptlog.verdict.triggers import trigger
 from ckptlog.verdict.words import headline
@@ -74,7 +75,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
         n_lost=n_lost,
         lost_ms=lost_ms,
         headline=headline(case, judged, n_lost, lost_ms),
-        explanation=finding.explanation if finding is not None else "",
+        explanation=finding.explanation if finding is not None else _hint(case, judged, what),
         evidence=case.evidence,
         fixes=finding.fixes if finding is not None else [],
         not_fixes=finding.not_fixes if finding is not None else [],
@@ -104,6 +105,13 @@ def _finding(case: Case, judged: Judged) -> Finding | None:
             if q is not None:
                 case.quote(q.line, q.text, "evaluation went on from here")
     return None
+
+
+def _hint(case: Case, judged: Judged, what: str | None) -> str:
+    """What may have been lost before a turn that is healthy as far as the log shows."""
+    if judged.outcome == "cold" or (judged.outcome == "reused" and what == "other-conversation"):
+        return returning_hint(case)
+    return ""
 
 
 def _n_lost(case: Case, judged: Judged) -> int | None:
