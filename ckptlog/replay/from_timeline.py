@@ -180,7 +180,8 @@ class _Steps:
             source = self._source(n_tokens, turn)
             if source is not None:
                 steps.append(Load(slot, source.no, file=not turn.cache_loaded))
-            elif n_tokens is not None:
+            else:
+                n_tokens = _n_held(turn) if n_tokens is None else n_tokens
                 steps.append(Adopt(slot, n_tokens, known))
             self._now_holds(slot, n_tokens)
             return
@@ -291,6 +292,7 @@ class _Steps:
             n_common_range=turn.n_common_range,
             n_cached=turn.n_cached,
             n_after=turn.n_released,
+            cache_prompt=not _ignores_cache(turn),
             completion=not _is_embedding(turn),
             batch_starts=tuple(turn.batch_starts) if turn.batch_starts else None,
             shared=shared,
@@ -301,6 +303,16 @@ class _Steps:
             list_known=list_known,
             prompt_ms=turn.prompt_ms,
         )
+
+
+def _n_held(turn: model.Turn) -> int:
+    """How many tokens the slot held, where only the ratio ``f_keep`` of the slot's choice tells; else the
+    common prefix, or one more if the turn had to search."""
+    n_common = turn.n_common or turn.n_cached or 0
+    f_keep = turn.selection.f_keep if turn.selection is not None else None
+    if f_keep:
+        return max(n_common, round(n_common / f_keep))
+    return n_common + (turn.forced is not None or bool(turn.checks))
 
 
 def _more_than_held(turn: model.Turn) -> bool:
@@ -324,9 +336,17 @@ def _with_saves(steps: list[Step], origins: dict[int, int]) -> list[Step]:
 
 def _is_embedding(turn: model.Turn) -> bool:
     """Embeddings and rerank evaluate a prompt and sample nothing."""
-    return (
-        bool(turn.batch_starts) and not turn.prompt_done and turn.n_generated in (0, None) and turn.released
-    )
+    if not turn.batch_starts or turn.prompt_done or turn.created or turn.n_generated:
+        return False
+    return turn.ended == "release" and turn.n_released == turn.n_prompt
+
+
+def _ignores_cache(turn: model.Turn) -> bool:
+    """``cache_prompt: false``: something in common, nothing reused, and neither a search nor a
+    ``forcing`` line."""
+    if not turn.list_visible or not turn.batch_starts or turn.batch_starts[0] != 0:
+        return False
+    return bool(turn.n_common) and turn.forced is None and turn.restored is None and not turn.checks
 
 
 def _positions(checkpoints: Iterable[model.Checkpoint]) -> tuple[tuple[int, int, int], ...]:

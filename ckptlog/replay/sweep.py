@@ -72,7 +72,7 @@ def ram_mib(followed: Followed, prediction: Prediction) -> float | None:
 
 def is_costly(turn: Predicted) -> bool:
     """Whether it would still be a costly re-prefill, with the user starts the log shows."""
-    if turn.n_common is None:
+    if turn.n_common is None or not turn.turn.completion:
         return False
     return is_costly_turn(turn.n_common, turn.likely, turn.turn.n_prompt)
 
@@ -84,6 +84,8 @@ def totals(followed: Followed, prediction: Prediction) -> Totals:
         result.n_open = sum(predicted.low != predicted.high for predicted in prediction.turns)
     for predicted in prediction.turns:
         turn = predicted.turn
+        if not turn.completion:
+            continue
         result.n_cached += predicted.likely
         result.n_costly += is_costly(predicted)
         if turn.n_cached is None:
@@ -201,7 +203,14 @@ def sweep(alternatives: Alternatives) -> Sweep:
         alternatives.totals(settings)
         roomy.append((settings, [count for count in COUNTS if count <= most + 1]))
     best = max([now, *(alternatives.totals(settings) for settings, _ in roomy)], key=_worth)
-    roomy.sort(key=lambda pair: _worth(alternatives.totals(pair[0])), reverse=True)
+
+    def first(pair: tuple[Settings, list[int]]) -> tuple[int, float, bool]:
+        # of equals the log's own spacing: one flag to change is better than two
+        settings = pair[0]
+        same = replace(settings, max_checkpoints=own.max_checkpoints) == own
+        return (*_worth(alternatives.totals(settings)), same)
+
+    roomy.sort(key=first, reverse=True)
     return Sweep(
         now=now,
         best=best,
@@ -229,7 +238,12 @@ def _cheapest(
             if top is None or not enough(alternatives.totals(top)):
                 continue
         found = _least(alternatives, settings, counts, enough)
-    return found
+    if found is None or found is now:
+        return found
+    # between two counts of the ladder there may be a smaller one that will do
+    ladder = [count for count in COUNTS if count < found.settings.max_checkpoints]
+    between = list(range((ladder[-1] if ladder else 0) + 1, found.settings.max_checkpoints))
+    return _least(alternatives, found.settings, between, enough)
 
 
 def _least(
