@@ -53,9 +53,10 @@ def main() -> int:
     new.add_argument("--store", action="store_true", help="also store logs and truth as fixtures")
     new.set_defaults(call=_build)
 
-    fuzz = commands.add_parser("fuzz", help="random conversations on this environment's release")
+    fuzz = commands.add_parser("fuzz", help="random conversations")
     fuzz.add_argument("--seconds", type=float, default=60)
     fuzz.add_argument("--seed", type=int, default=1)
+    fuzz.add_argument("--release", help="another release of xllamacpp than this environment's")
     fuzz.set_defaults(call=_fuzz)
 
     arguments = parser.parse_args()
@@ -127,7 +128,7 @@ def _fuzz(arguments: argparse.Namespace) -> int:
     from tests.live.generator import hunt
     from tests.live.play import play
 
-    tried, release = [0], newest()
+    tried, release = [0], environment(arguments.release) if arguments.release else newest()
 
     with tempfile.TemporaryDirectory() as scratch:
 

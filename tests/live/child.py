@@ -114,9 +114,10 @@ def main() -> None:
     part.rename(config["ready"])
     sys.stdin.read()
     del server  # stops it in order, so that the log ends as an ordinary shutdown does
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # some releases crash in the library's own clean-up at exit
+    # the logger writes in a thread of its own: pausing it waits until all is written
+    library._Z15common_log_mainv.restype = ctypes.c_void_p
+    library._Z16common_log_pauseP10common_log(ctypes.c_void_p(library._Z15common_log_mainv()))
+    os._exit(0)  # nothing of the library's own clean-up at exit can then disturb the log
 
 
 if __name__ == "__main__":
