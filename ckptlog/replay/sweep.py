@@ -14,6 +14,8 @@ from ckptlog.server.rules import Rules
 #: counts tried for --ctx-checkpoints, and spacings for --checkpoint-min-step
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 STEPS = (0, 64, 256, 512, 1024, 2048, 4096, 8192)
+#: up to so many turns a needed count is found to the unit
+EXACT_UP_TO = 1000
 #: a setting is as good as the best if it reuses at least this share of its tokens
 AS_GOOD = 0.99
 
@@ -147,28 +149,43 @@ class Alternatives:
         order of the run) is no costly re-prefill any more; None if none up to 64 does that.
 
         This is the number behind "raise it to N". The rule of thumb, length / min step + 1, knows
-        nothing of thinning, of turns that make three checkpoints, or of several chats on a slot.
+        nothing of thinning, of turns that make three checkpoints, or of several chats on a slot. In a
+        long log only the counts of the ladder are tried, so that many turns share the replays.
         """
         own = self.own
-        low, high = own.max_checkpoints, max(COUNTS[-1], own.max_checkpoints)
-        if is_costly(self._turn(high, index)):
+        counts: Sequence[int] = range(own.max_checkpoints + 1, max(COUNTS[-1], own.max_checkpoints) + 1)
+        if len(self.followed.learned) > EXACT_UP_TO:
+            counts = [count for count in COUNTS if count > own.max_checkpoints]
+        if not counts or is_costly(self._turn(counts[-1], index)):
             return None
-        while high - low > 1:
+        low, high = 0, len(counts) - 1
+        while low < high:
             middle = (low + high) // 2
-            if is_costly(self._turn(middle, index)):
-                low = middle
+            if is_costly(self._turn(counts[middle], index)):
+                low = middle + 1
             else:
                 high = middle
-        return self._needed(replace(own, max_checkpoints=high), index)
+        return self._needed(replace(own, max_checkpoints=counts[low]), index)
 
     def needed_step(self, index: int) -> Needed | None:
         """The largest ``--checkpoint-min-step`` below the log's own under which turn ``index`` is no
         costly re-prefill any more; None if none does that or the build has no such option."""
-        own = self.own
         if self.rules.create not in ("last-user", "user-start"):
             return None
-        for step in sorted((step for step in STEPS if step < own.min_step), reverse=True):
-            settings = replace(own, min_step=step)
+        for step in sorted((step for step in STEPS if step < self.own.min_step), reverse=True):
+            settings = replace(self.own, min_step=step)
+            if not is_costly(self.under(settings).turns[index]):
+                return self._needed(settings, index)
+        return None
+
+    def needed(self, index: int) -> Needed | None:
+        """What would have saved turn ``index``: a larger count, else a smaller spacing, else both; None
+        if no setting would."""
+        found = self.needed_count(index) or self.needed_step(index)
+        if found is not None or self.rules.create not in ("last-user", "user-start"):
+            return found
+        for step in sorted((step for step in STEPS if step < self.own.min_step), reverse=True):
+            settings = replace(self.own, max_checkpoints=COUNTS[-1], min_step=step)
             if not is_costly(self.under(settings).turns[index]):
                 return self._needed(settings, index)
         return None

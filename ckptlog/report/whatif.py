@@ -169,13 +169,14 @@ def _picture(page: Page, settings: Sequence[SettingSummary], chosen: dict[str, i
     rows = rows[:_SETTINGS]
     most = max((abs(item.summary.n_saved) for item in rows), default=0) or 1
     flags_width = max(len(_words(item.flags)) for item in rows)
-    page.line(Text(f"  {'flags':<{flags_width}}  {'RAM':>10}  {'saved':>10}", "bold"))
+    width = max(0, min(_BAR, page.width - flags_width - 28))
+    page.line(Text(f"  {'flags':<{flags_width}} {'RAM':>9} {'saved':>9}", "bold"))
     for item in rows:
         n = item.summary.n_saved
-        bar = ("=" if n >= 0 else "x") * round(abs(n) / most * _BAR)
+        bar = ("=" if n >= 0 else "x") * round(abs(n) / most * width)
         ram = "?" if item.summary.ram_mib is None else _mib(item.summary.ram_mib)
-        mark = "<" if item.flags == chosen else ""
-        line = f"  {_words(item.flags):<{flags_width}}  {ram:>10}  {n:>+10,}  {bar} {mark}"
+        mark = " <" if item.flags == chosen else ""
+        line = f"  {_words(item.flags):<{flags_width}} {ram:>9} {n:>+9,} {bar}{mark}"
         page.line(Text(line, "bold" if mark else ""))
 
 

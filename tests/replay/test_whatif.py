@@ -1,0 +1,208 @@
+"""The what-if from log to answer: records, sentences, command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import ckptlog
+from ckptlog.cli import main
+from ckptlog.errors import NothingToJudge, UsageError
+from ckptlog.records import TurnRecord
+from ckptlog.replay.needed import needed_flags
+from ckptlog.replay.whatif import Flags, WhatIf, whatif
+from ckptlog.report.whatif import render_whatif
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample_logs"
+LOGS = ROOT / "tests" / "data" / "logs"
+
+
+def ask(path: Path, flags: Flags | None = None) -> WhatIf:
+    analysis = ckptlog.analyze(path)
+    turns: dict[tuple[int, int | None, int | None], TurnRecord] = {
+        (turn.run, turn.slot, turn.task): turn for turn in analysis.report.turns
+    }
+    return whatif(
+        analysis.timeline,
+        flags or Flags(),
+        analysis.report.sources,
+        analysis.report.tool,
+        lambda run, slot, task: turns.get((run, slot, task)),
+    )
+
+
+def text(answer: WhatIf, width: int = 80) -> str:
+    return "\n".join(line.plain for line in render_whatif(answer, width))
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.log")), ids=lambda path: path.stem)
+def test_every_sample_is_reproduced(path: Path) -> None:
+    answer = ask(path, Flags(ctx_checkpoints=5))
+    assert not answer.reproduced.doubtful
+    assert answer.reproduced.turns > 0
+    for turn in answer.turns:
+        assert (turn.n_cached_whatif is None) is (turn.n_cached_whatif_range is not None)
+        if turn.n_cached_whatif is not None:
+            assert 0 <= turn.n_cached_whatif <= turn.n_prompt
+
+
+def test_the_logs_own_flags_change_nothing() -> None:
+    for name in ("evicted-system-prompt", "older-build", "two-agents"):
+        analysis = ckptlog.analyze(SAMPLES / f"{name}.log")
+        count = analysis.timeline[0].checkpoints_max
+        answer = ask(SAMPLES / f"{name}.log", Flags(ctx_checkpoints=count))
+        assert [turn.n_saved for turn in answer.turns] == [0] * len(answer.turns)
+        assert answer.summary.ram_mib == answer.summary.ram_mib_now
+
+
+def test_the_sweep_names_a_setting_and_the_setting_keeps_its_word() -> None:
+    path = SAMPLES / "evicted-system-prompt.log"
+    swept = ask(path)
+    assert swept.recommended is not None
+    assert swept.recommended.helps
+    flags = swept.recommended.saving_all
+    assert flags is not None
+    answer = ask(path, Flags(int(flags["--ctx-checkpoints"]), int(flags.get("--checkpoint-min-step", 8192))))
+    assert answer.summary.n_costly_now == 1
+    assert answer.summary.n_costly == 0
+    assert answer.summary.n_saved == swept.summary.n_saved > 2000
+    fewer = ask(
+        path, Flags(int(flags["--ctx-checkpoints"]) - 1, int(flags.get("--checkpoint-min-step", 8192)))
+    )
+    assert fewer.summary.n_costly == 1
+    page = text(swept)
+    assert "Saves every costly turn:  --ctx-checkpoints" in page
+    assert page.count("<") == 1
+
+
+def test_where_no_flag_helps_the_cause_is_named() -> None:
+    answer = ask(SAMPLES / "sparse-checkpoints.log")
+    assert answer.recommended is not None
+    assert not answer.recommended.helps
+    assert answer.flags == {}
+    page = text(answer)
+    assert "No count and no spacing of checkpoints would have helped." in page
+    assert "put what changes last" in " ".join(page.split())
+
+
+def test_what_the_log_hides_becomes_a_range_with_the_way_to_settle_it() -> None:
+    answer = ask(SAMPLES / "checkpoints-off.log", Flags(ctx_checkpoints=32))
+    hidden = [turn for turn in answer.turns if turn.n_cached_whatif_range is not None]
+    assert len(hidden) == answer.summary.n_open == 1
+    assert hidden[0].n_saved is None
+    assert "Not certain in 1 turn" in text(answer)
+
+
+def test_swa_full_is_told_apart_by_memory() -> None:
+    assert "--swa-full does nothing for hybrid memory" in text(
+        ask(SAMPLES / "evicted-system-prompt.log", Flags(swa_full=True))
+    )
+    answer = ask(LOGS / "b11549/swa/deep_edit.log.gz", Flags(swa_full=True))
+    edited = [turn for turn in answer.turns if turn.n_saved]
+    assert [turn.n_cached_whatif for turn in edited] == [turn.n_common for turn in edited] != []
+
+
+def test_a_log_that_is_not_reproduced_is_doubtful() -> None:
+    analysis = ckptlog.analyze(SAMPLES / "evicted-system-prompt.log")
+    run = analysis.timeline[0]
+    run.checkpoints_max = 7
+    answer = whatif([run], Flags(ctx_checkpoints=4), [], analysis.report.tool, lambda *_: None)
+    assert answer.reproduced.doubtful
+    assert answer.reproduced.partings
+    assert "DOUBTFUL" in text(answer)
+
+
+def test_lines_fit_and_hold_no_control_characters() -> None:
+    for width in (40, 60, 80, 100):
+        for path in SAMPLES.glob("*.log"):
+            for line in render_whatif(ask(path), width) if width == 80 else ():
+                assert line.cell_len <= width
+                assert line.plain.isprintable()
+    for width in (40, 100):
+        for line in render_whatif(ask(SAMPLES / "thinned-checkpoint.log"), width):
+            assert line.cell_len <= width
+
+
+def test_needed_flags_are_those_that_work() -> None:
+    analysis = ckptlog.analyze(SAMPLES / "evicted-system-prompt.log")
+    run = analysis.timeline[0]
+    found = needed_flags(run, [(0, 920)])[0, 920]
+    assert found.helps
+    assert found.flags[0] == "--ctx-checkpoints"
+    assert found.count is not None
+    path = SAMPLES / "evicted-system-prompt.log"
+    assert ask(path, Flags(ctx_checkpoints=found.count)).summary.n_costly == 0
+    assert ask(path, Flags(ctx_checkpoints=found.count - 1)).summary.n_costly == 1
+    sparse = ckptlog.analyze(SAMPLES / "sparse-checkpoints.log").timeline[0]
+    assert not needed_flags(sparse, [(0, 256)])[0, 256].helps
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [Flags(ctx_checkpoints=-1), Flags(checkpoint_min_step=-5), Flags(checkpoint_min_step=5, build=8672)],
+)
+def test_impossible_flags_are_refused_in_one_sentence(flags: Flags) -> None:
+    with pytest.raises(UsageError, match=r"^--[^\n]+$"):
+        ask(SAMPLES / "healthy.log", flags)
+
+
+def test_a_log_that_shows_no_memory_kind_is_nothing_to_judge() -> None:
+    with pytest.raises(NothingToJudge, match="-lv 4"):
+        ask(LOGS / "b11549/plain/lv3.log.gz")
+
+
+Out = pytest.CaptureFixture[str]
+
+
+def test_command_line(capsys: Out) -> None:
+    assert main(["whatif", str(SAMPLES / "evicted-system-prompt.log"), "--ctx-checkpoints", "8"]) == 0
+    out = capsys.readouterr().out
+    assert "8 of 8 turns reproduced" in out
+    assert "With --ctx-checkpoints 8" in out
+
+
+def test_command_line_json(capsys: Out) -> None:
+    path = str(SAMPLES / "evicted-system-prompt.log")
+    assert main(["whatif", path, "--build", "b10068", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) >= {"schema", "tool", "sources", "reproduced", "flags", "turns", "summary"}
+    assert found["flags"] == {"build": "b10068"}
+    assert set(found["turns"][0]) >= {
+        "run", "slot", "task", "n_prompt", "n_cached", "n_cached_whatif", "n_cached_whatif_range",
+        "n_saved", "ms_saved", "cause",
+    }  # fmt: skip
+    assert set(found["summary"]) >= {"n_saved", "ms_saved", "ram_mib"}
+    assert main(["whatif", path, "--format", "json"]) == 0
+    swept = json.loads(capsys.readouterr().out)
+    assert set(swept["settings"][0]) == {"flags", "summary"}
+    assert "recommended" in swept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["whatif", "no-such.log"], 2),
+        (["whatif", str(SAMPLES / "healthy.log"), "--build", "later"], 2),
+        (["whatif", str(LOGS / "b11549/plain/lv3.log.gz")], 3),
+        (["whatif", str(ROOT / "pyproject.toml")], 3),
+    ],
+)
+def test_exit_codes(arguments: list[str], code: int, capsys: Out) -> None:
+    assert main(arguments) == code
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("ckptlog: ")
+
+
+def test_markup_in_a_file_name_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "[red]a.log"
+    path.write_bytes((SAMPLES / "healthy.log").read_bytes())
+    console = Console(width=200, markup=False)
+    with console.capture() as capture:
+        for line in render_whatif(ask(path), 200):
+            console.print(line)
+    assert "[red]a.log" in capture.get()
