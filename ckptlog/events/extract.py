@@ -17,7 +17,7 @@ import polars as pl
 from ckptlog.events.event import Event, Wording
 from ckptlog.events.mismatch import MismatchWindows
 from ckptlog.events.numbers import NUMBER, PADDED_NUMBER, padded_number_tokens
-from ckptlog.events.plan import NumberField, Plan, Planner, event_by_line
+from ckptlog.events.plan import NumberField, Plan, Planner, cut_slices, event_by_line
 from ckptlog.grammar import messages
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import Envelope, unwrap
@@ -156,7 +156,8 @@ class Extractor:
         )
         rows = table.select(columns).collect()
         names = tuple(field.name for field in plan.numbers)
-        texts = part["line"].to_list() if plan.keep_text else None
+        texts = part["line"].to_list() if plan.keep_text or plan.slices else None
+        keep_text, slices = plan.keep_text, bool(plan.slices)
         of = plan.wording
         if of.kind in self.blocks:
             yield from _in_blocks(of, rows, names)
@@ -168,7 +169,10 @@ class Extractor:
                 fields.update(constants)
             if negative and task is not None:
                 task = -task
-            yield no, Event(of, no, t, port, slot, task, fields, texts[i] if texts is not None else None)
+            text = texts[i] if texts is not None else None
+            if slices and text is not None:
+                fields.update(cut_slices(plan, text))
+            yield no, Event(of, no, t, port, slot, task, fields, text if keep_text else None)
 
     def _slow(self, plan: Plan, part: pl.DataFrame) -> Iterator[tuple[int, Event]]:
         """Lines with free text in them: unwrapped and parsed one by one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,6 +22,21 @@ class NumberField(NamedTuple):
     negative: bool
     is_float: bool
 
+
+class SliceField(NamedTuple):
+    """A field of free text up to the line's end: it begins ``delta`` characters behind the ``before``-th
+    number token (behind the line's beginning if ``before`` is 0)."""
+
+    name: str
+    before: int
+    delta: int
+
+
+#: behind these and one space stands the text of a window
+WINDOW_HEADS = {"mismatch_old": "old: ...", "mismatch_new": "new: ..."}
+
+#: what may stand behind a message: spaces, and the code that switches a colour off
+LINE_END = re.compile(r"(?:\s|\x1b?\[[0-9;]*m)*$")
 
 NO_WORDING = Wording("", "", 0, None, None)
 
@@ -42,6 +59,9 @@ class Plan:
     message: Message | None = None
     wording: Wording = NO_WORDING
     numbers: tuple[NumberField, ...] = ()
+    slices: tuple[SliceField, ...] = ()
+    #: slices are cut from a JSON record's unescaped ``msg``, not from the line
+    in_json: bool = False
     constants: dict[str, Any] = field(default_factory=dict)
     time_index: int = -1
     port_index: int = -1
@@ -110,10 +130,45 @@ class Planner:
                 inner = Span(envelope.task.start + 1, envelope.task.end)
                 plan.task_index = token_index(spans, inner)
         if kind.treatment == "text":
-            plan.by_line = True
-            return plan
-        self._place_fields(plan, line, spans)
+            window = message.kind in WINDOW_HEADS
+            plan.keep_text = plan.keep_text or window
+            plan.by_line = not self._slice_fields(plan, line, ["text"] if window else list(message.fields))
+        else:
+            self._place_fields(plan, line, spans)
         return plan
+
+    def _slice_fields(self, plan: Plan, line: str, names: list[str]) -> bool:
+        """Find where the free text of these fields begins; false if it doesn't run to the line's end."""
+        assert plan.envelope is not None
+        assert plan.message is not None
+        envelope = plan.envelope
+        base: str | None = line
+        offset = envelope.message_start
+        if offset < 0:
+            base = json_message(line)
+            if base is None:
+                return False
+            base = base.rstrip()
+            offset = len(base) - len(envelope.message)
+            if offset < 0 or base[offset:] != envelope.message:
+                return False
+            plan.in_json = True
+        ends = [match.end() for match in number_tokens.finditer(base)]
+        found: list[SliceField] = []
+        for name in names:
+            head = WINDOW_HEADS.get(plan.message.kind)
+            if head is not None:
+                # a window's own leading spaces count, which the grammar passes over; it may be empty, too
+                start, end = base.index(head, offset) + len(head) + 1, len(base)
+            else:
+                item = plan.message.fields[name]
+                start, end = item.start + offset, item.end + offset
+            if LINE_END.fullmatch(base, end) is None:
+                return False
+            inside = [e for e in ends if e <= start]
+            found.append(SliceField(name, len(inside), start - (inside[-1] if inside else 0)))
+        plan.slices = tuple(found)
+        return True
 
     def _refused(self, envelope: Envelope, refusal: Refused) -> Plan:
         """Drifted if some rule's literal stands in the message, else unknown (or noise)."""
@@ -146,6 +201,7 @@ class Planner:
             spans = [match.span() for match in number_tokens.finditer(envelope.message)]
             offset = 0
         numbers: list[NumberField] = []
+        texts: list[str] = []
         for name, item in message.fields.items():
             start, end = item.start + offset, item.end + offset
             touching = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
@@ -157,9 +213,37 @@ class Planner:
             if len(touching) == 1 and a == start + (1 if sign else 0) and b == end:
                 numbers.append(NumberField(name, touching[0] + first, sign, "." in item.text))
             else:
-                plan.by_line = True
-                return
+                texts.append(name)
+        if texts and not self._slice_fields(plan, line, texts):
+            plan.by_line = True
+            return
         plan.numbers = tuple(numbers)
+
+
+def json_message(line: str) -> str | None:
+    """The ``msg`` of a JSONL record, unescaped; null when the line is no such record."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    message = record.get("msg") if isinstance(record, dict) else None
+    return message if isinstance(message, str) else None
+
+
+def cut_slices(plan: Plan, line: str) -> dict[str, str]:
+    """The free texts of one line of a shape; a line that ends before one has it empty."""
+    base = (json_message(line) or "") if plan.in_json else line
+    base = base[: LINE_END.search(base).start()]  # type: ignore[union-attr]
+    ends = [0]
+    most = max(piece.before for piece in plan.slices)
+    for match in number_tokens.finditer(base):
+        if len(ends) > most:
+            break
+        ends.append(match.end())
+    found: dict[str, str] = {}
+    for name, before, delta in plan.slices:
+        found[name] = base[ends[before] + delta :] if before < len(ends) else ""
+    return found
 
 
 def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Event | None:
