@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ckptlog.events.event import Event
 from ckptlog.intake.reader import Chunk
+from ckptlog.intake.unwrap import continuation
 
 #: a window is a dozen tokens; a dump that goes on longer has lost its other half (a grep'd log)
 MAX_LINES = 2000
@@ -55,6 +56,14 @@ class MismatchWindows:
             self._give_up(out)
             self._take(event, out)
             return
+        if window.slot is None and window.kind == "mismatch_new" and event.slot is not None:
+            # the heads were trimmed away, and no rows of ids follow: the next whole line ends the window
+            window.f["text"] = self._text(window, event.line)
+            self._split(window)
+            self._held.clear()
+            self._open = None
+            out.append(event)
+            return
         same = (event.port, event.slot, event.task) == (window.port, window.slot, window.task)
         if same and window.kind == "mismatch_old" and event.kind == "mismatch_new":
             window.f["text"] = self._text(window, event.line)
@@ -95,6 +104,8 @@ class MismatchWindows:
                 break
             same += 1
         bar = old_text[:same].rfind(" | ")
+        if old_text.startswith(" | ") and new_text.startswith(" | "):
+            bar = 0  # nothing stands before the bar
         if bar < 0:
             new.f["old_after"] = new.f["new_after"] = None
         else:
@@ -105,10 +116,13 @@ class MismatchWindows:
         """The window's text: from behind its head up to the line before ``end_line``."""
         first = str(event.f.get("head_text", event.f.get("text") or ""))
         event.f["head_text"] = first
-        parts = [first]
+        parts: list[str] = []
         for chunk in self._chunks:
             low = max(event.line + 1, chunk.first_line) - chunk.first_line
             high = min(end_line, chunk.first_line + len(chunk.lines)) - chunk.first_line
             if low < high:
                 parts.extend(str(line) for line in chunk.lines.slice(low, high - low))
-        return "\n".join(parts)
+        if parts:
+            inside = continuation(event.text or "")
+            parts = [inside(line) for line in parts]
+        return "\n".join([first, *parts])

@@ -144,7 +144,7 @@ class Planner:
         envelope = plan.envelope
         base: str | None = line
         offset = envelope.message_start
-        if offset < 0:
+        if offset < 0 or LINE_END.fullmatch(line, offset + len(envelope.message)) is None:
             base = json_message(line)
             if base is None:
                 return False
