@@ -145,7 +145,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except CkptlogError as error:
         if os.environ.get("CKPTLOG_DEBUG"):
             raise
-        tell(str(error))
+        tell(str(error), getattr(error, "details", ()))
         return int(error.exit_code)
     except typer.TyperException as error:
         return _usage(error)

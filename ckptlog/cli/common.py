@@ -57,13 +57,17 @@ WhereOption = Annotated[
 ]
 
 
-def tell(message: str) -> None:
-    """One line on stderr, made safe: an error, a warning, a note."""
+def tell(message: str, details: Sequence[str] = ()) -> None:
+    """One line on stderr, made safe: an error, a warning, a note.
+
+    ``details`` are lines to show under it: an expression and a caret.
+    """
     from ckptlog.report.safe import safe_text
 
     # stderr may be closed; there is no one left to tell then
     with contextlib.suppress(OSError, ValueError):
-        print(f"ckptlog: {safe_text(message)}", file=sys.stderr, flush=True)  # noqa: T201
+        for line in (f"ckptlog: {message}", *details):
+            print(safe_text(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def warn_all(warnings: Sequence[str], limit: int = 10) -> None:

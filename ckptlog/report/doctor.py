@@ -12,7 +12,7 @@ from ckptlog.records import Report, RunRecord, SourceRecord, TurnRecord
 from ckptlog.report.capture import capture_command, capture_notes, needed_level
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.words import build_words, plural, run_words
+from ckptlog.report.words import build_words, plural, run_words, source_name
 
 if TYPE_CHECKING:
     from ckptlog.analysis import Analysis
@@ -38,7 +38,7 @@ def render_doctor(analysis: Analysis, width: int = 80) -> list[Text]:
 
 
 def _source(page: Page, source: SourceRecord) -> None:
-    page.para(Text(safe_text(source.path), "bold"))
+    page.para(Text(safe_text(source_name(source)), "bold"))
     form = source.format or "no line of a llama-server"
     parts = [plural(source.lines, "line"), f"{source.bytes:,} bytes", form, source.encoding]
     if source.compression:

@@ -26,6 +26,7 @@ from ckptlog.report.words import (
     request_words,
     run_words,
     sentence_case,
+    source_name,
 )
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
@@ -76,7 +77,7 @@ def _heading(what: Digest) -> list[str]:
         words = "; ".join(", ".join(part for part in pair if part) for pair in described[:_RUNS_SHOWN])
         if len(described) > _RUNS_SHOWN:
             words += f"; and {len(described) - _RUNS_SHOWN} more kinds of run"
-        lines.append(f"- {code(source.path)}: {escape(words or 'no server in it')}")
+        lines.append(f"- {code(source_name(source))}: {escape(words or 'no server in it')}")
     return lines
 
 

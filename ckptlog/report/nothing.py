@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ckptlog.analysis import Analysis
+from ckptlog.report.words import source_name
 
 
 def nothing_to_judge(analysis: Analysis) -> list[str]:
     """A sentence for every source without a turn; empty if each has one."""
     with_turns = {turn.source for turn in analysis.report.turns}
     return [
-        f"{source.path} {_what_it_is(analysis, index)}"
+        f"{source_name(source)} {_what_it_is(analysis, index)}"
         for index, source in enumerate(analysis.report.sources)
         if index not in with_turns
     ]

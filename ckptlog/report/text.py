@@ -15,7 +15,7 @@ from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, fix_words, rewritten_words
 from ckptlog.report.text_table import add_tables
-from ckptlog.report.words import duration, label, listed, percent, plural, run_words
+from ckptlog.report.words import duration, label, listed, percent, plural, run_words, source_name
 
 #: findings told in full; the others get a line each
 _FINDINGS_IN_FULL = 6
@@ -54,7 +54,7 @@ def _heading(page: Page, what: Digest) -> None:
         if shown >= _RUNS_SHOWN:
             page.para(f"and {plural(len(report.sources) - index, 'more log')}", first="  ", style="dim")
             break
-        name = safe_text(shorten(source.path, page.width - 20, around=len(source.path) - 1))
+        name = safe_text(shorten(source_name(source), page.width - 20, around=len(source.path) - 1))
         page.para(Text.assemble((name, "bold"), "" if runs else ": no server in it"))
         for what_it_is, how_it_is_set in list(described)[:_RUNS_SHOWN]:
             again = described[what_it_is, how_it_is_set]

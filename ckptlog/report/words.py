@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
-from ckptlog.records import Basis, RunRecord, TurnRecord
+from ckptlog.records import Basis, RunRecord, SourceRecord, TurnRecord
 
 #: an outcome in a table's last column
 LABELS = MappingProxyType(
@@ -185,6 +185,11 @@ def build_words(run: RunRecord) -> str | None:
     if high is not None:
         return f"up to b{high}"
     return None
+
+
+def source_name(source: SourceRecord) -> str:
+    """The file as given; what a person calls ``-``."""
+    return "standard input" if source.path == "-" else source.path
 
 
 def run_words(run: RunRecord) -> tuple[str, str]:
