@@ -10,7 +10,6 @@ import ckptlog
 from tests.live import scenario as sc
 from tests.live.compare import compare
 from tests.live.environments import installed
-from tests.live.survey import survey
 
 pytestmark = pytest.mark.live
 
@@ -59,6 +58,8 @@ def test_random_conversations(models: Path, tmp_path: Path) -> None:
 
 def test_a_survey_of_this_build_is_clean(models: Path, tmp_path: Path) -> None:
     """The command for a new build, on the build it was written on, with two scenarios."""
+    from tests.live.survey import survey
+
     release = installed()
     assert release is not None
     result = survey(release, [SCENARIOS["deep-edit"], SCENARIOS["rejected-exactly"]], models, tmp_path)
