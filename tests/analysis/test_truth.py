@@ -1,0 +1,249 @@
+"""Every recorded log against what the HTTP client of that server saw (the truth files)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ckptlog
+from ckptlog.records import Report, TurnRecord
+
+Request = dict[str, Any]
+
+VOLUME = Path(__file__).parents[1] / "data" / "volume" / "b11549-hybrid-volume"
+
+COMPLETIONS = ("/v1/chat/completions", "/completion")
+#: the end that the client saw, and the outcome that must tell of it
+ENDS = {
+    "rejected": "arrival-rejection",
+    "limit stop": "limit-stop",
+    "context shift": "context-shift",
+    "cancelled": "cancelled",
+    "error": "error",
+}
+#: outcomes that say that the answer did not end by itself
+BROKEN_OFF = frozenset(ENDS.values())
+
+#: the common prefix that the client reckons with is not the server's after a context shift: the slot's
+#: content had lost a slice then (log, step)
+LCP_NOT_KNOWN_TO_CLIENT = {
+    ("b8672/plain/shift_keep_0", "next turn after the shift: history no longer matches the slot"),
+    ("b8672/plain/shift_keep_m1", "next turn after the shift: history no longer matches the slot"),
+    ("b8672/plain/shift_restore", "the chat before the shift, with another last message"),
+}
+
+
+def requests_of(truth: dict[str, Any]) -> list[Request]:
+    return [r for r in truth["requests"] if r.get("endpoint") in COMPLETIONS]
+
+
+def pairs(requests: list[Request], turns: list[TurnRecord]) -> Iterator[tuple[Request, TurnRecord | None]]:
+    """Each request with the first turn of the same figures that is not taken yet."""
+    free = [turn for turn in turns if turn.child_of is None]
+    for request in requests:
+        n_prompt = request.get("n_prompt") or request.get("n_prompt_client")
+        cache_n, slot = request.get("cache_n"), request.get("slot")
+        answered = request.get("status") == 200 and cache_n is not None
+
+        def fits(
+            turn: TurnRecord,
+            n_prompt: int | None = n_prompt,
+            cache_n: int | None = cache_n,
+            slot: int | None = slot,
+            answered: bool = answered,
+        ) -> bool:
+            if turn.n_prompt != n_prompt:
+                return False
+            return not answered or (turn.n_cached == cache_n and slot in (None, turn.slot))
+
+        turn = next(filter(fits, free), None)
+        if turn is not None:
+            free.remove(turn)
+        yield request, turn
+
+
+def complaints(name: str, request: Request, turn: TurnRecord) -> list[str]:
+    """Where a turn's figures are not what the client saw."""
+    found = []
+    if request.get("status") == 200 and request.get("cache_n") is not None:
+        for field, key in (("n_processed", "prompt_n"), ("n_generated", "predicted_n"), ("truncated", "truncated")):
+            ours, theirs = getattr(turn, field), request.get(key)
+            if theirs is not None and ours != theirs:
+                found.append(f"{field} {ours}, the server said {theirs}")
+    lcp = request.get("lcp_slot")
+    if lcp is not None and (name, request["step"]) not in LCP_NOT_KNOWN_TO_CLIENT:
+        if turn.n_common_slot not in (None, lcp):
+            found.append(f"n_common_slot {turn.n_common_slot}, it was {lcp}")
+        between = turn.n_common_range
+        if turn.n_common_slot is None and between is not None and not between[0] <= lcp <= between[1]:
+            found.append(f"n_common_range {between}, it was {lcp}")
+    end = ENDS.get(request["end"])
+    if end is not None and turn.outcome != end:
+        found.append(f"outcome {turn.outcome} of a request that ended by {request['end']!r}")
+    if end is None and turn.outcome in BROKEN_OFF:
+        found.append(f"outcome {turn.outcome} of a request that ended by {request['end']!r}")
+    return [f"{request['step']}: {text}" for text in found]
+
+
+def prefill_complaint(request: Request, turn: TurnRecord) -> str | None:
+    """Is what the client saw of the reuse (truth: ``prefill``) the opposite of the outcome?"""
+    prefill, lcp, cached = request.get("prefill"), request.get("lcp_slot"), request.get("cache_n")
+    if lcp is None or cached is None or turn.outcome in BROKEN_OFF:
+        return None
+    wrong = {
+        "reused": turn.outcome not in ("reused", "restored"),
+        "part again": turn.outcome not in ("restored", "checkpoint-reprefill", "reused"),
+        "all again": turn.outcome not in ("checkpoint-reprefill", "cold") or (turn.outcome == "cold" and lcp > 8),
+        "cold": turn.outcome != "cold",
+    }.get(prefill or "", False)
+    if turn.outcome == "restored" and lcp - cached >= 128 and lcp - cached > lcp / 2:
+        wrong = True
+    return f"{request['step']}: outcome {turn.outcome} where the client saw {prefill!r}" if wrong else None
+
+
+def test_figures_and_ends(log_name: str, recorded: Callable[[str], Any]) -> None:
+    log = recorded(log_name)
+    found = []
+    missing = []
+    for request, turn in pairs(requests_of(log.truth), log.report.turns):
+        if turn is not None:
+            found += complaints(log_name, request, turn)
+            if (log_name, request["step"]) not in LCP_NOT_KNOWN_TO_CLIENT:
+                wrong = prefill_complaint(request, turn)
+                found += [wrong] if wrong else []
+        elif request.get("status") is not None:
+            missing.append((request["step"], request["end"]))
+    assert found == []
+    assert missing == []
+
+
+def test_nothing_drifts(log_name: str, recorded: Callable[[str], Any]) -> None:
+    (source,) = recorded(log_name).report.sources
+    assert (source.drifted_lines, source.unknown_slot_lines) == (0, 0)
+
+
+def test_the_run_is_the_server_that_wrote_it(log_name: str, recorded: Callable[[str], Any]) -> None:
+    log = recorded(log_name)
+    runs = log.report.runs
+    assert len(runs) <= len(log.truth["servers"])
+    if log_name.endswith("lv1"):
+        return
+    assert len(runs) == len(log.truth["servers"])
+    for run, server in zip(runs, log.truth["servers"], strict=True):
+        assert run.build is None  # these servers print b0
+        assert (run.build_min or 0) <= log.build <= (run.build_max or log.build)
+        hidden = log_name.rpartition("/")[2] in ("lv2", "lv3") and log.build > 9829
+        model = {"gemma": "swa"}.get(log.model, log.model)
+        assert run.memory == model or (hidden and run.memory == "unknown") or run.memory in ("unknown", model)
+        if run.n_slots is not None:
+            assert run.n_slots == server["used"]["n_parallel"]
+        if run.checkpoints is not None and run.checkpoints.max is not None:
+            assert run.checkpoints.max == server["params"]["n_ctx_checkpoints"]
+            assert run.checkpoints.min_step in (None, server["params"].get("checkpoint_min_step"))
+
+
+def test_figures_agree_with_each_other(log_name: str, recorded: Callable[[str], Any]) -> None:
+    assert contradictions(recorded(log_name).report) == []
+
+
+def contradictions(report: Report) -> list[str]:
+    """Figures of one report that can't all be true."""
+    found = []
+    for turn in report.turns:
+        where = f"task {turn.task}: "
+        numbers = {
+            name: getattr(turn, name)
+            for name in (
+                "n_prompt", "n_common", "n_common_slot", "n_known", "n_cached", "n_processed", "n_generated", "n_lost"
+            )
+        }  # fmt: skip
+        found += [f"{where}{name} = {n}" for name, n in numbers.items() if n is not None and n < 0]
+        if turn.n_prompt is not None and turn.n_cached is not None:
+            if turn.n_cached > turn.n_prompt:
+                found.append(f"{where}cached {turn.n_cached} of {turn.n_prompt}")
+            finished = turn.ended == "release" and turn.child_of is None and turn.outcome != "not-completion"
+            cut_prompt = turn.variant == "input"
+            judged = finished and not cut_prompt and turn.n_processed is not None
+            if judged and turn.n_cached + (turn.n_processed or 0) != turn.n_prompt:
+                found.append(f"{where}{turn.n_prompt} != {turn.n_cached} + {turn.n_processed}")
+        if turn.n_lost is not None and turn.n_lost != max(0, (turn.n_common or 0) - (turn.n_cached or 0)):
+            found.append(f"{where}lost {turn.n_lost} of {turn.n_common} - {turn.n_cached}")
+        if turn.n_common_range is not None and turn.n_common_range[0] > turn.n_common_range[1]:
+            found.append(f"{where}range {turn.n_common_range}")
+        if turn.n_common is not None and turn.n_common_range is not None:
+            found.append(f"{where}both a common prefix and a range")
+        if turn.lines[0] > turn.lines[1] or turn.lines[0] < 1:
+            found.append(f"{where}lines {turn.lines}")
+        for name, basis in turn.basis.items():
+            if numbers.get(name) is None:
+                found.append(f"{where}{basis} {name} is null")
+        if turn.failed != (turn.outcome in FAILURES and turn.severity != "harmless"):
+            found.append(f"{where}failed {turn.failed} as {turn.outcome} {turn.severity}")
+        if turn.cause is not None and turn.outcome != "checkpoint-reprefill":
+            found.append(f"{where}cause {turn.cause} of {turn.outcome}")
+    return found
+
+
+FAILURES = ("arrival-rejection", "context-shift", "limit-stop", "checkpoint-reprefill")
+
+
+def test_checkpoint_lists_add_up(log_name: str, recorded: Callable[[str], Any]) -> None:
+    """What a slot held, plus what was made, less what died, is what it holds: of every turn, and from turn to turn."""
+    report = recorded(log_name).report
+    for turn in report.turns:
+        lists = turn.checkpoints
+        if lists is None:
+            continue
+        before, after, made = Counter(lists.before), Counter(lists.after), Counter(lists.created)
+        erased = Counter([*lists.evicted, *lists.thinned, *lists.superseded, *lists.invalidated])
+        if lists.restored is not None:
+            assert lists.restored in before
+        assert erased <= before + made, (turn.task, "died without having lived")
+        # what a cache entry displaced was cleared before the checkpoints were searched
+        left = before + made - erased
+        assert after <= left <= after + Counter(lists.cleared), turn.task
+        for positions in (lists.before, lists.created, lists.after):
+            assert positions == sorted(positions)
+    for checkpoint in report.checkpoints:
+        assert (checkpoint.fate == "live") <= (checkpoint.fate_line is None)
+        assert checkpoint.line is None or checkpoint.fate_line is None or checkpoint.line <= checkpoint.fate_line
+
+
+def test_the_common_prefix_is_seldom_unknown(log_name: str, recorded: Callable[[str], Any]) -> None:
+    """A null is honest, but where the level shows the search it must stay the exception."""
+    log = recorded(log_name)
+    asked = [
+        (request, turn)
+        for request, turn in pairs(requests_of(log.truth), log.report.turns)
+        if turn is not None and request.get("lcp_slot") is not None
+    ]
+    unknown = [request["step"] for request, turn in asked if turn.n_common_slot is None]
+    assert len(unknown) <= (1 if log_name.endswith(("lv1", "lv2", "lv3", "slots2")) else 0), unknown
+
+
+def test_two_thousand_turns_on_four_slots() -> None:
+    """The large recording: several clients at a time, so the client can't know what each slot held."""
+    truth = json.loads(gzip.decompress(VOLUME.with_name(VOLUME.name + ".truth.json.gz").read_bytes()))
+    report = ckptlog.analyze(VOLUME.with_name(VOLUME.name + ".log.gz")).report
+    requests = requests_of(truth)
+    seen: Counter[str] = Counter()
+    wrong: list[str] = []
+    for request, turn in pairs(requests, report.turns):
+        if turn is None:
+            seen["missing"] += 1
+            continue
+        seen["paired"] += 1
+        told = complaints("volume", request, turn)
+        wrong += [text for text in told if "n_common" not in text]
+        seen["common prefix"] += any("n_common" in text for text in told)
+    assert wrong == []
+    assert len(report.turns) == len(requests)
+    assert seen["missing"] == 0
+    assert seen["common prefix"] <= 6
+    (source,) = report.sources
+    assert (source.drifted_lines, source.unknown_slot_lines) == (0, 0)
+    assert contradictions(report) == []
