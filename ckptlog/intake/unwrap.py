@@ -7,6 +7,7 @@ with its numbers replaced), so Lark may take its time; what it finds holds for a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -75,6 +76,70 @@ _RECORDS = (("MESSAGE", "journald-json"), ("log", "docker-json"), ("message", "j
 def unwrap(line: str) -> Envelope:
     """The envelope of a physical line, as it came from the reader."""
     return _unwrap(plain_text(line), 0)
+
+
+def continuation(line: str) -> Callable[[str], str]:
+    """How to read the physical lines that go on with the record that begins on ``line``.
+
+    A wrapper and a router's port stand before each of them, the server's own prefix only before the
+    first. They are looked for in the form that the first line has: what follows is free text, and may
+    imitate any other. A line without them is given back as it is.
+    """
+    return _continuation(plain_text(line), 0)
+
+
+def _continuation(text: Text, depth: int) -> Callable[[str], str]:
+    found = _inside(text) if depth < MAX_DEPTH else None
+    if found is not None:
+        key, inner = found
+        read = _continuation(inner, depth + 1)
+
+        def from_json(line: str) -> str:
+            again = _inside(plain_text(line))
+            return read(again[1].value) if again is not None and again[0] == key else line
+
+        return from_json
+    pattern = re.compile(_outside_pattern(text.value[:HEAD_CHARS]))
+    return lambda line: pattern.sub("", line, count=1)
+
+
+def _inside(text: Text) -> tuple[str, Text] | None:
+    """The key and the text of a JSON record of another logger."""
+    if "{" not in text.value or not text.value.rstrip().endswith("}"):
+        return None
+    tree = _parse(text.value, "object")
+    token = None if tree is None else _Parts(tree, text).token("OBJECT")
+    if token is None or token.start_pos is None:
+        return None
+    record = decode_object(text, token.start_pos)
+    if record is None:
+        return None
+    for key, _ in _RECORDS:
+        message = record.text(key)
+        if message is not None:
+            return key, message.stripped()
+    return None
+
+
+#: wrappers that stand before a record's first line only
+_ONCE = ("lm_studio", "powershell")
+
+
+def _outside_pattern(line: str) -> str:
+    """A pattern for the wrapper and the port that stand before ``line``, with any other numbers in them."""
+    from lark import Tree
+
+    tree = _parse(line, "headed")
+    end = 0
+    for node in tree.children if tree is not None else ():
+        if isinstance(node, Tree) and node.data not in _INNER + _ONCE:
+            end = max(end, *(token.end_pos or 0 for token in node.scan_values(lambda _: True)))
+        elif isinstance(node, Tree) and node.data == "port":
+            end = max(token.end_pos or 0 for token in node.scan_values(lambda _: True)) + len("] ")
+    outside = line[:end]
+    kept = outside.rstrip()
+    numbers = r"\d+".join(re.escape(piece) for piece in re.split(r"\d+", kept.lstrip()))
+    return rf"^\s*{numbers}\s{{0,{len(outside) - len(kept)}}}" if kept else "^"
 
 
 def _unwrap(text: Text, depth: int) -> Envelope:
@@ -274,7 +339,14 @@ def _embedded(text: Text) -> Envelope | None:
     if found is None or _pattern("BEFORE").match(head[: found.start()]) is None:
         return None
     tree = _parse(head[found.start() :], "headed")
-    return None if tree is None else _headed(tree, text, found.start())
+    if tree is None:
+        return None
+    record = _headed(tree, text, found.start())
+    before = _parse(head[: found.start()], "bare")
+    if before is None:
+        return record
+    parts = _Parts(before, text)
+    return record._replace(wrapper=record.wrapper or parts.wrapper, port=record.port or parts.span("PORT"))
 
 
 def _object(tree: Tree[Token], text: Text, depth: int) -> Envelope | None:
