@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, cast
 
 from ckptlog.events import Event
@@ -80,6 +81,10 @@ class ListKeeper:
             if checkpoint.size_mib:
                 run.cp_size_mib = max(run.cp_size_mib or 0.0, checkpoint.size_mib)
             self.memory_hint(run, e)
+            # what is erased was there: the list was not what the log had shown
+            state.list_known = turn.before_known = False
+            if turn.before is not None:
+                turn.before.append(checkpoint)
         state.kill(checkpoint, cast(Fate, fate), e.line, e.text, turn)
         getattr(turn, fate).append(checkpoint)
         return unknown
@@ -188,7 +193,7 @@ def user_starts(run: Run, turn: Turn) -> list[int]:
     n_batch, n_ubatch = run.n_batch or 2048, run.n_ubatch or 512
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
     found = []
-    for before, start in zip(starts, starts[1:], strict=False):
+    for before, start in pairwise(starts):
         if start - before != n_batch and start not in tail and start > TRIVIAL:
             found.append(start)
     return found
