@@ -434,9 +434,7 @@ def _known(turn: Turn) -> None:
     if turn.selection is not None:
         values.extend(turn.selection.slot_lcp.values())
         values.extend(lcp for _, lcp, _, _ in turn.selection.candidates)
-    for value in (turn.n_common, turn.n_common_slot):
-        if value is not None:
-            values.append(value)
+    values.extend(value for value in (turn.n_common, turn.n_common_slot) if value is not None)
     if values:
         turn.n_known = max(values)
         turn.basis["n_known"] = "observed"

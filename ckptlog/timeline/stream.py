@@ -413,12 +413,10 @@ class Stream:
                 state.list_known = False
             state.held = n_tokens
         known = list(state.checkpoints) if state.list_known else None
-        self.cache.save(
-            CacheEntry(
-                n_tokens, known, list(state.dead[-256:]), e.line,
-                state.first_born, list(state.user_starts), state.boundaries_seen,
-            )  # fmt: skip
-        )
+        entry = CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line)
+        entry.first_born = state.first_born
+        entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
+        self.cache.save(entry)
 
     def on_cache_already(self, e: Event) -> None:
         self.cache.skip_pending()
@@ -874,9 +872,7 @@ class Stream:
         """How many tokens the slot holds now; a refused request leaves the old content."""
         assert turn.n_released is not None
         refused_silently = turn.n_released == 0 and turn.n_processed is None and not turn.batch_starts
-        if turn.error_reason is None and not refused_silently:
-            state.held = turn.n_released
-        elif turn.n_released:
+        if turn.n_released or (turn.error_reason is None and not refused_silently):
             state.held = turn.n_released
         if turn.batch_starts or turn.n_processed is not None:
             state.content_from = "slot"
