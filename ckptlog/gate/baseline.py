@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from ckptlog.gate.errors import BaselineError
-from ckptlog.gate.evaluate import MAX_TURNS, finding, warned
+from ckptlog.gate.evaluate import warned
+from ckptlog.gate.findings import findings
 from ckptlog.gate.policy import Policy
 from ckptlog.gate.tolerance import DEFAULT, Tolerance, parse_tolerance
 from ckptlog.gate.verdict import CheckStatus, CheckVerdict
@@ -132,7 +133,7 @@ def _check(
         status=status,
         message=message,
         unknown=unknown,
-        turns=[finding(n, report.turns[n - 1]) for n in turns[:MAX_TURNS]] if status != "passed" else [],
+        turns=findings(report, turns) if status != "passed" else [],
         turns_total=len(turns) if status != "passed" else 0,
     )
 

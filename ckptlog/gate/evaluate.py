@@ -6,21 +6,22 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import polars as pl
 
+from ckptlog.gate.findings import findings
 from ckptlog.gate.policy import Check, Policy, group_columns
-from ckptlog.gate.verdict import CheckStatus, CheckVerdict, LogVerdict, Pointer, TurnFinding
+from ckptlog.gate.verdict import CheckStatus, CheckVerdict, LogVerdict
 from ckptlog.gate.wording import MIRRORED, found_and_wanted, unknown_words
 from ckptlog.query import compile_check, compile_filter
 from ckptlog.query.compile import CheckResult, CompiledCheck
 from ckptlog.query.nodes import Aggregate, Compare, walk
 from ckptlog.records import FAILURES, Outcome, Report, TurnRecord
-from ckptlog.report.brief import do, says
 from ckptlog.report.capture import capture_command
 from ckptlog.report.words import percent, plural
 
-#: turns that one check names; the rest are counted
-MAX_TURNS = 200
+#: outcomes of turns that lack figures by their nature, however much is logged
+_WITHOUT_FIGURES: tuple[Outcome, ...] = ("arrival-rejection", "not-completion")
 #: turns that are named where a check wants more of something, and any turn could be the reason
 _SUSPECTS = 5
 
@@ -65,27 +66,7 @@ def warned(check: CheckVerdict) -> CheckVerdict:
     """The same finding without its power to fail the gate."""
     if check.status != "failed":
         return check
-    fields = {name: getattr(check, name) for name in CheckVerdict.__struct_fields__}
-    return CheckVerdict(**(fields | {"status": "warning"}))
-
-
-def finding(number: int, turn: TurnRecord) -> TurnFinding:
-    """A turn as a check's verdict names it; ``number`` counts the report's turns from 1."""
-    pointers: dict[str, Pointer] = {}
-    for evidence in turn.evidence:
-        if evidence.source == turn.source and evidence.says:
-            pointers.setdefault(evidence.says, Pointer(evidence.line, evidence.says))
-    return TurnFinding(
-        turn=number,
-        line=turn.lines[0],
-        slot=turn.slot,
-        task=turn.task,
-        outcome=turn.outcome,
-        cause=turn.cause,
-        says=says(turn),
-        do=do(turn),
-        evidence=list(pointers.values())[:5],
-    )
+    return msgspec.structs.replace(check, status="warning")
 
 
 def counts_as(turn: TurnRecord, outcome: Outcome) -> bool:
@@ -109,6 +90,13 @@ class _Case:
         self.policy = policy
         self.hint = "capture more next time: " + " ".join(capture_command(report.runs))
 
+    def hint_for(self, numbers: Sequence[int]) -> str:
+        """How to have the values of these turns next time, or how to leave the turns out."""
+        if all(self.report.turns[number - 1].outcome in _WITHOUT_FIGURES for number in numbers):
+            listed = ", ".join(f"'{outcome}'" for outcome in _WITHOUT_FIGURES)
+            return f'such turns have none: leave them out with where = "outcome not in ({listed})"'
+        return self.hint
+
     def outcomes(self) -> Iterator[CheckVerdict]:
         """One check for each outcome of ``fail_on``."""
         for outcome in self.policy.fail_on:
@@ -124,7 +112,7 @@ class _Case:
                 status=status,
                 message=f"{plural(len(numbers), 'turn')}" if numbers else "none",
                 unknown=unknown,
-                turns=self.findings(numbers),
+                turns=findings(self.report, numbers),
                 turns_total=len(numbers),
                 hint=self.hint if unknown else None,
             )
@@ -167,12 +155,16 @@ class _Case:
             allowed = self.policy.gate.allow_unknown if check.allow_unknown is None else check.allow_unknown
             status = "warning" if allowed else "failed"
             if unknown:
-                numbers, hint = unknown, self.hint
+                numbers, hint = unknown, self.hint_for(unknown)
             elif rows.is_empty():
                 message += "; there is no turn to judge" + ("" if check.where is None else " with this where")
+        named = findings(self.report, numbers)
         if unknown:
-            columns = _null_columns(compiled, check, self.turns, unknown)
-            message += f"; {unknown_words(len(unknown), columns)}"
+            lacking = unknown_words(len(unknown), _null_columns(compiled, check, self.turns, unknown))
+            message += f"; {lacking}"
+            if hint is not None:  # what happened in these turns is beside the point
+                reason = lacking[lacking.index("no known") :]
+                named = [msgspec.structs.replace(t, says=reason, do=None, evidence=[]) for t in named]
         if check.warn_only and status == "failed":
             status = "warning"
         suffix = f" [{', '.join(f'{k} {_said(v)}' for k, v in group.items())}]" if group else ""
@@ -183,16 +175,14 @@ class _Case:
             status=status,
             message=message,
             unknown=len(unknown),
-            turns=self.findings(numbers),
+            turns=named,
             turns_total=len(numbers),
             expr=check.expr,
             where=check.where,
             group=group,
             hint=hint,
+            undecided=hint is not None,
         )
-
-    def findings(self, numbers: Sequence[int]) -> list[TurnFinding]:
-        return [finding(number, self.report.turns[number - 1]) for number in numbers[:MAX_TURNS]]
 
 
 def _groups(turns: pl.DataFrame, columns: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:

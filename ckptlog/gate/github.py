@@ -58,7 +58,7 @@ def _commands(verdict: GateVerdict, level: str) -> Iterator[str]:
 
 def _of_check(log: LogVerdict, check: CheckVerdict, level: str) -> Iterator[str]:
     """One annotation for each kind of turn: a hundred like turns are one thing to look at."""
-    groups = list(like_turns(check.turns))
+    groups = list(like_turns(check))
     if not groups:
         yield _command(level, f"{check.message}", title=check.name, file=log.path)
     for group in groups:
@@ -96,7 +96,7 @@ def _row(check: CheckVerdict) -> str:
 
 def _details(check: CheckVerdict) -> list[str]:
     lines = []
-    for group in like_turns(check.turns):
+    for group in like_turns(check):
         named = ", ".join(f"{turn.turn} (line {turn.line})" for turn in group[:_NAMED])
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         lines.append(f"- **{_cell(check.name)}**: turn {named}{more}: {_cell(group[0].says)}")

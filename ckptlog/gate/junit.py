@@ -59,7 +59,7 @@ def _suite(root: ET.Element, log: LogVerdict) -> dict[str, int]:
 
 def _body(check: CheckVerdict) -> str:
     lines = [check.message]
-    for group in like_turns(check.turns):
+    for group in like_turns(check):
         named = ", ".join(f"{turn.turn} (line {turn.line})" for turn in group)
         lines.append(f"turn {named}: {group[0].says}")
         lines += [f"  line {pointer.line}: {pointer.says}" for pointer in group[0].evidence]

@@ -74,14 +74,14 @@ def _line(page: Page, check: CheckVerdict) -> None:
 def _check(page: Page, check: CheckVerdict, told: set[tuple[int, ...]]) -> None:
     """A check and its turns; what an earlier check has told of the same turns is not told again."""
     _line(page, check)
-    groups = list(like_turns(check.turns))
+    groups = list(like_turns(check))
     for group in groups[:_GROUPS]:
         one = group[0]
         numbers = tuple(turn.turn for turn in group)
-        if numbers in told:
+        if numbers in told and not check.undecided:
             page.para(f"{_named(group)}: see above", first="      ", rest=8)
             continue
-        told.add(numbers)
+        told |= set() if check.undecided else {numbers}
         page.para(f"{_named(group)}: {quote(one.says, 400)}", first="      ", rest=8)
         for pointer in one.evidence[:3]:
             page.para(
@@ -96,16 +96,18 @@ def _check(page: Page, check: CheckVerdict, told: set[tuple[int, ...]]) -> None:
         page.para(safe_text(check.hint), first="      ", rest=8)
 
 
-def like_turns(turns: Sequence[TurnFinding]) -> Iterator[list[TurnFinding]]:
-    """The turns with the same outcome, cause and remedy, in order of the first of each."""
-    groups: dict[tuple[str, str | None, str | None], list[TurnFinding]] = {}
-    for turn in turns:
-        groups.setdefault((turn.outcome, turn.cause, turn.do), []).append(turn)
+def like_turns(check: CheckVerdict) -> Iterator[list[TurnFinding]]:
+    """The turns with the same outcome, cause and remedy, in order of the first of each; if the check is
+    undecided all of them: what they have in common is what is not known."""
+    groups: dict[tuple[str | None, ...], list[TurnFinding]] = {}
+    for turn in check.turns:
+        key = () if check.undecided else (turn.outcome, turn.cause, turn.do)
+        groups.setdefault(key, []).append(turn)
     yield from groups.values()
 
 
 def _named(group: Sequence[TurnFinding]) -> str:
-    """``turns 40 (line 2,011), 47 (line 2,390) and 3 more``."""
+    """``turns 40 (line 2011), 47 (line 2390) and 3 more``."""
     named = ", ".join(f"{turn.turn:,} (line {turn.line})" for turn in group[:_NAMED])
     more = f" and {len(group) - _NAMED:,} more" if len(group) > _NAMED else ""
     return f"{'turn' if len(group) == 1 else 'turns'} {named}{more}"

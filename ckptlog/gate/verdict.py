@@ -58,8 +58,10 @@ class CheckVerdict(msgspec.Struct, frozen=True):
     expr: str | None = None
     where: str | None = None
     group: dict[str, str | int | float | bool | None] = {}
-    #: what to capture next time, where the log says too little
+    #: what to do, where the log says too little
     hint: str | None = None
+    #: neither passed nor failed by its figures: `turns` are those of which too little is known
+    undecided: bool = False
 
 
 class LogVerdict(msgspec.Struct, frozen=True):

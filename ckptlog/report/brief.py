@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckptlog.records import TurnRecord
+from ckptlog.records import Fix, TurnRecord
 
 
 def number(value: float | None) -> str:
@@ -21,10 +21,7 @@ def says(turn: TurnRecord) -> str:
     return f"{label}: {turn.headline}" if turn.headline else label
 
 
-def do(turn: TurnRecord) -> str | None:
-    """The first fix, its flags first."""
-    if not turn.fixes:
-        return None
-    fix = turn.fixes[0]
+def do(fix: Fix) -> str:
+    """A fix, its flags first."""
     flags = " ".join(fix.flags)
     return f"{flags}: {fix.text}" if flags and flags not in fix.text else fix.text

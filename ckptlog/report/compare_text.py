@@ -103,9 +103,8 @@ def _turns(page: Page, title: str, changes: Sequence[TurnChange], new: Report) -
         )
         if change.change == "worse":
             page.para(quote(says(record), 300), first="    ", rest=4, style="dim")
-            fix = do(record)
-            if fix:
-                page.para(quote(fix, 300), first="    Do: ", rest=8)
+            if record.fixes:
+                page.para(quote(do(record.fixes[0]), 300), first="    Do: ", rest=8)
     if len(changes) > _SHOWN:
         page.para(f"and {len(changes) - _SHOWN:,} more", first="  ")
     page.blank()

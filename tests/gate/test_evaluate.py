@@ -232,6 +232,25 @@ def test_unknown_values(
         assert [t.turn for t in found.turns] == [2]
 
 
+def test_turns_that_can_have_no_figure_are_told_apart_from_a_log_that_says_too_little(gated: Gated) -> None:
+    rejected = only(gated(a_report([a_turn(), a_rejection()]), check("sum(n_lost) <= 100")))
+    assert rejected.hint == (
+        "such turns have none: leave them out with where = "
+        "\"outcome not in ('arrival-rejection', 'not-completion')\""
+    )
+    hidden = only(gated(a_report([a_turn(n_lost=None), a_rejection()]), check("sum(n_lost) <= 100")))
+    assert hidden.hint is not None
+    assert hidden.hint.startswith("capture more next time: LLAMA_SERVER_SLOTS_DEBUG=1")
+    assert {turn.says for turn in hidden.turns} == {"no known n_lost"}
+
+
+def test_like_turns_get_the_fix_that_does_for_all_of_them(gated: Gated) -> None:
+    turns = [an_evicted_turn(1, 50), an_evicted_turn(2, 150)]
+    turns[1].fixes[0].flags[1] = "9"
+    [failed] = [c for c in gated(a_report(turns)).checks if c.status == "failed"]
+    assert [turn.do.split(":")[0] for turn in failed.turns if turn.do] == ["--ctx-checkpoints 9"] * 2
+
+
 def test_the_gates_own_allow_unknown_counts_unless_the_check_has_one(gated: Gated) -> None:
     report = a_report([a_turn(10, n_lost=None)])
     toml = check("sum(n_lost) <= 100").replace("[gate]", "[gate]\nallow_unknown = true")
