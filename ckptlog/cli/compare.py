@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ckptlog.cli.common import OutputOption, console, deliver, rendered, warn_all
-from ckptlog.errors import ExitCode, NothingToJudge
+from ckptlog.errors import ExitCode, NothingToJudge, UsageError
 
 if TYPE_CHECKING:
     from ckptlog.analysis import Analysis
@@ -47,6 +47,8 @@ def compare(
     from ckptlog.report.compare import compare as compare_snapshots
     from ckptlog.report.snapshot import snapshot
 
+    if old == new == "-":
+        raise UsageError("standard input (-) can be read only once")
     before, after = _analysis(old), _analysis(new)
     warn_all([*before.warnings, *after.warnings])
     comparison = compare_snapshots(snapshot(before.report, old), snapshot(after.report, new))

@@ -88,6 +88,7 @@ UNUSABLE = [
     (["gate", "LOG", "--sarif", "plain.txt/x.sarif"], "can't write plain.txt/x.sarif: "),
     (["gate", "LOG", "--jobs", "0"], "Invalid value for '--jobs'"),
     (["compare", "LOG"], "Missing argument 'NEW'"),
+    (["compare", "-", "-"], "standard input (-) can be read only once"),
     (["compare", "LOG", "nowhere.log"], "no such file: nowhere.log"),
 ]  # fmt: skip
 
