@@ -238,7 +238,7 @@ def _user_starts(world: World, turn: Turn, old: Content) -> tuple[tuple[int, ...
         if not new:
             new.append(either.pop(0))
         foreign = sorted(foreign + either)
-    if not new and inherited and _was_raw(turn, old):
+    if not new and inherited and _was_raw(world, turn, old):
         return (), tuple(foreign)
     return tuple(sorted(inherited.union(new))), tuple(foreign)
 
@@ -256,11 +256,19 @@ def _explained(world: World, turn: Turn) -> set[int]:
     return found
 
 
-def _was_raw(turn: Turn, old: Content) -> bool:
-    """A prompt that evaluates its last known user start again without cutting there has none: it did
-    not go through a chat template."""
+def _was_raw(world: World, turn: Turn, old: Content) -> bool:
+    """A prompt that evaluates its last known user start again without a cut there, or begins exactly
+    there without a checkpoint, has none: it did not go through a chat template."""
     starts = turn.batch_starts or ()
-    return bool(starts) and starts[0] < old.starts[-1] and old.starts[-1] not in starts
+    if not starts or starts[0] > old.starts[-1]:
+        return False
+    if starts[0] < old.starts[-1]:
+        return old.starts[-1] not in starts
+    if not world.makes or turn.ops is None or world.rules.create != "user-start":
+        return False
+    n_end = starts[1] if len(starts) > 1 else turn.n_prompt
+    near_end = turn.n_prompt < n_end + world.settings.n_ubatch
+    return not near_end and not any(op == Op("created", starts[0]) for op in turn.ops)
 
 
 def _hidden(
