@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
+
 
 class Wording(NamedTuple):
     """Which message it is: shared by all events of a shape. Builds bound those that print it so."""
@@ -15,7 +17,7 @@ class Wording(NamedTuple):
     func: str | None
 
 
-class Event:
+class Event(msgspec.Struct, gc=False):
     """A record the timeline cares about.
 
     ``kind`` and the names in ``f`` are those of the grammar; ``line`` is 1-based; ``t`` is
@@ -25,28 +27,15 @@ class Event:
     in blocks (a listing) are one event a block: ``f["rows"]`` has a tuple of fields a line.
     """
 
-    __slots__ = ("f", "kind", "line", "of", "port", "slot", "t", "task", "text")
-
-    def __init__(
-        self,
-        of: Wording,
-        line: int,
-        t: int | None,
-        port: int | None,
-        slot: int | None,
-        task: int | None,
-        f: dict[str, Any],
-        text: str | None,
-    ) -> None:
-        self.of = of
-        self.kind = of.kind
-        self.line = line
-        self.t = t
-        self.port = port
-        self.slot = slot
-        self.task = task
-        self.f = f
-        self.text = text
+    of: Wording
+    line: int
+    t: int | None
+    port: int | None
+    slot: int | None
+    task: int | None
+    f: dict[str, Any]
+    text: str | None
+    kind: str
 
     def __repr__(self) -> str:
         return f"<{self.kind} line {self.line} slot {self.slot} task {self.task} {self.f}>"

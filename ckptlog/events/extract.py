@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from ckptlog.events.event import Event, Wording
 from ckptlog.events.mismatch import MismatchWindows
-from ckptlog.events.numbers import NUMBER, PADDED_NUMBER, padded_number_tokens
+from ckptlog.events.numbers import BEYOND, NUMBER, PADDED_NUMBER, padded_number_tokens
 from ckptlog.events.plan import NumberField, Plan, Planner, cut_slices, event_by_line
 from ckptlog.grammar import messages
 from ckptlog.intake.reader import Chunk
@@ -28,6 +29,8 @@ SHAPE_CHARS = 3000
 MAX_SHAPES = 200_000
 #: lines at the beginning from which the log's form is told
 SAMPLE_LINES = 400
+#: fields that the number pattern cuts, and that are none
+NO_NUMBERS = frozenset({"pointer"})
 #: heads that every line of the slots' and the server's own loggers has
 LINE_HEADS = ["slot ", "srv "]
 
@@ -121,71 +124,72 @@ class Extractor:
     def _events(self, frame: pl.DataFrame) -> list[Event]:
         groups = (
             frame.group_by("shape")
-            .agg(pl.col("line").first(), pl.col("no").first(), pl.len().alias("n"))
+            .agg(pl.col("line").first(), pl.col("no").first(), pl.col("line").last().alias("last"), pl.len().alias("n"))
             .sort("no")
         )
         ids = [
-            self._plan_id(shape, line, no, n)
-            for shape, line, no, n in groups.select("shape", "line", "no", "n").iter_rows()
+            self._plan_id(shape, line, last, no, n)
+            for shape, line, last, no, n in groups.select("shape", "line", "last", "no", "n").iter_rows()
         ]
         wanted = groups.select("shape").with_columns(pl.Series("plan", ids, dtype=pl.Int32)).filter(pl.col("plan") >= 0)
         if not wanted.height:
             return []
         rows = frame.select("no", "line", "shape").join(wanted, on="shape", how="inner").drop("shape")
-        events: list[tuple[int, Event]] = []
+        events: list[Event] = []
         for (plan_id,), part in rows.partition_by("plan", as_dict=True).items():
             plan = self.plans[plan_id]
-            events.extend(self._slow(plan, part) if plan.by_line else self._fast(plan, part))
+            events += self._slow(plan, part) if plan.build is None else self._fast(plan, part)
         events.sort(key=_line_number)
-        return [event for _, event in events]
+        return events
 
-    def _fast(self, plan: Plan, part: pl.DataFrame) -> Iterator[tuple[int, Event]]:
+    def _fast(self, plan: Plan, part: pl.DataFrame) -> list[Event]:
         """All lines of one shape at once: the wanted number tokens become typed columns."""
         tokens = pl.col("tokens")
+        with_text = plan.keep_text or bool(plan.slices)
         columns = [
             pl.col("no"),
             _time(plan, tokens).alias("t"),
-            *(
-                _integer(tokens, index).alias(name)
-                for name, index in (("port", plan.port_index), ("slot", plan.slot_index), ("task", plan.task_index))
+            _integer(tokens, plan.port_index).alias("port"),
+            _integer(tokens, plan.slot_index).alias("slot"),
+            (-_integer(tokens, plan.task_index) if plan.task_negative else _integer(tokens, plan.task_index)).alias(
+                "task"
             ),
             *(_number(tokens, field, i) for i, field in enumerate(plan.numbers)),
+            *([pl.col("line")] if with_text else []),
         ]
-        table = part.lazy().select(
-            "no", pl.col("line").str.slice(0, SHAPE_CHARS).str.extract_all(NUMBER).alias("tokens")
-        )
+        cut = pl.col("line").str.slice(0, SHAPE_CHARS).str.extract_all(NUMBER).alias("tokens")
+        table = part.lazy().select("no", cut, "line") if with_text else part.lazy().select("no", cut)
         rows = table.select(columns).collect()
-        names = tuple(field.name for field in plan.numbers)
-        texts = part["line"].to_list() if plan.keep_text or plan.slices else None
-        keep_text, slices = plan.keep_text, bool(plan.slices)
-        of = plan.wording
-        if of.kind in self.blocks:
-            yield from _in_blocks(of, rows, names)
-            return
-        constants, negative = plan.constants, plan.task_negative
-        for i, (no, t, port, slot, task, *numbers) in enumerate(rows.iter_rows()):
-            fields = dict(zip(names, numbers, strict=True))
-            if constants:
-                fields.update(constants)
-            if negative and task is not None:
-                task = -task
-            text = texts[i] if texts is not None else None
-            if slices and text is not None:
-                fields.update(cut_slices(plan, text))
-            yield no, Event(of, no, t, port, slot, task, fields, text if keep_text else None)
+        if plan.wording.kind in self.blocks:
+            return list(_in_blocks(plan.wording, rows, tuple(field.name for field in plan.numbers)))
+        assert plan.build is not None
+        events = plan.build(rows.iter_rows(), plan.wording, plan.constants)
+        if plan.slices:
+            for event in events:
+                assert event.text is not None
+                event.f.update(cut_slices(plan, event.text))
+                if not plan.keep_text:
+                    event.text = None
+        return events
 
-    def _slow(self, plan: Plan, part: pl.DataFrame) -> Iterator[tuple[int, Event]]:
+    def _slow(self, plan: Plan, part: pl.DataFrame) -> Iterator[Event]:
         """Lines with free text in them: unwrapped and parsed one by one."""
         for no, line in part.select("no", "line").iter_rows():
             event = event_by_line(plan, self.planner, no, line)
             if event is not None and event.kind in self.needed:
-                yield no, event
+                yield event
 
-    def _plan_id(self, shape: str, line: str, no: int, count: int) -> int:
-        """The plan's index for a shape that gives events, else -1; counts what gives none."""
+    def _plan_id(self, shape: str, line: str, last: str, no: int, count: int) -> int:
+        """The plan's index for a shape that gives events, else -1; counts what gives none.
+
+        ``line`` and ``last`` are its first and last example: one odd line condemns no shape.
+        """
         plan_id = self.index.get(shape)
         if plan_id is None:
             plan = self.planner.plan(line)
+            if plan.status in ("drifted", "unknown") and last != line:
+                other = self.planner.plan(last)
+                plan = other if other.status == "event" else plan
             plan_id = len(self.plans)
             if len(self.index) < MAX_SHAPES:
                 self.plans.append(plan)
@@ -217,32 +221,33 @@ class Extractor:
         item.count += count
 
 
-def _in_blocks(of: Wording, rows: pl.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int, Event]]:
+def _in_blocks(of: Wording, rows: pl.DataFrame, names: tuple[str, ...]) -> Iterator[Event]:
     """One event for each block of neighbouring lines; its fields are tuples in ``rows``, named by ``names``."""
     block: list[tuple[Any, ...]] = []
     last = -2
     for no, t, port, slot, task, *numbers in rows.iter_rows():
         if no != last + 1 or not block:
             block = []
-            yield no, Event(of, no, t, port, slot, task, {"rows": block, "names": names}, None)
+            yield Event(of, no, t, port, slot, task, {"rows": block, "names": names}, None, of.kind)
         block.append(tuple(numbers))
         last = no
 
 
-def _line_number(pair: tuple[int, Event]) -> int:
-    return pair[0]
+_line_number = attrgetter("line")
 
 
 def _integer(tokens: pl.Expr, index: int) -> pl.Expr:
     if index < 0:
         return pl.lit(None, dtype=pl.Int64)
-    return tokens.list.get(index, null_on_oob=True).cast(pl.Int64, strict=False)
+    number = tokens.list.get(index, null_on_oob=True).cast(pl.Int64, strict=False)
+    return pl.when(number <= BEYOND).then(number)
 
 
 def _number(tokens: pl.Expr, field: NumberField, position: int) -> pl.Expr:
     """A field as Int64 or Float64, as its example was written; null for what is no number."""
     token = tokens.list.get(field.index, null_on_oob=True)
     number = token.cast(pl.Float64 if field.is_float else pl.Int64, strict=False)
+    number = pl.when(number <= BEYOND).then(number)
     # two fields may have one name (a wording that prints a number twice): the last one counts
     return (-number if field.negative else number).alias(f"f{position}")
 

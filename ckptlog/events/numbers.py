@@ -10,8 +10,11 @@ import re
 
 #: hex pointers (MSVC prints them bare, 16 digits), then integers, floats and dotted stamps
 NUMBER = r"0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+(?:\.[0-9]+)*"
-#: padding in front belongs to the number, so that `%7d` does not make seven shapes
-PADDED_NUMBER = rf" *(?:{NUMBER})"
+#: what becomes ``#`` in a shape: the dots stay, or one odd number could pass for another kind of number
+#: (its grammar is asked once a shape); padding in front goes, or `%7d` would make seven shapes
+PADDED_NUMBER = r" *(?:0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+)"
+#: no count, size or time of a server is beyond this: a longer number is damage
+BEYOND = 10**15
 
 number_tokens = re.compile(NUMBER)
 padded_number_tokens = re.compile(PADDED_NUMBER)

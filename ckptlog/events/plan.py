@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ckptlog.events.builders import Builder, builder
 from ckptlog.events.event import Event, Wording
 from ckptlog.events.numbers import number_tokens, stamp_us, value
 from ckptlog.grammar import Message, MessageGrammar, Refused
@@ -72,6 +73,7 @@ class Plan:
     #: fields can't be read by number position: parse each line of this shape by itself
     by_line: bool = False
     keep_text: bool = False
+    build: Builder | None = None
     column: int | None = None
     expected: tuple[str, ...] = ()
     literal: str = ""
@@ -135,6 +137,12 @@ class Planner:
             plan.by_line = not self._slice_fields(plan, line, ["text"] if window else list(message.fields))
         else:
             self._place_fields(plan, line, spans)
+        if not plan.by_line:
+            plan.build = builder(
+                tuple(field.name for field in plan.numbers),
+                with_text=plan.keep_text or bool(plan.slices),
+                with_constants=bool(plan.constants),
+            )
         return plan
 
     def _slice_fields(self, plan: Plan, line: str, names: list[str]) -> bool:
@@ -273,7 +281,7 @@ def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Even
         fields[name] = number_or_text(item.text)
     return Event(
         wording_of(message, envelope), line_no, number(envelope.time, stamp), number(envelope.port, whole),
-        number(envelope.slot, whole), number(envelope.task, whole), fields, line,
+        number(envelope.slot, whole), number(envelope.task, whole), fields, line, message.kind,
     )  # fmt: skip
 
 
