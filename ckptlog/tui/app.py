@@ -113,7 +113,8 @@ class TimelineApp(App[None]):
         self._touched = False
         self._sticks = follow
         self._filter: CompiledFilter | None = None
-        self._filter_error = ""
+        #: the prompt is open: keys are letters
+        self._asking = False
         self._news = ""
         self._loader = Loader(
             self.paths,
@@ -128,7 +129,9 @@ class TimelineApp(App[None]):
         self.post_message(message)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that lead nowhere in this log are not in the footer."""
+        """Keys that lead nowhere at the moment are not in the footer."""
+        if self._asking:
+            return action in ("leave", "interrupt", "escape", "show_tab", "copy_flags")
         if action == "next_failed":
             return any(item.turn.failed or item.turn.outcome == "error" for item in self.book.turns)
         if action == "step_scope":
@@ -609,17 +612,25 @@ class TimelineApp(App[None]):
             stem = self.book.source_name(0).split(".")[0] if self.book.report.sources else "report"
             value = f"{self.glyphs.text(stem)}.ckptlog.md"
         self.prompt.open(kind, _LABELS[kind], _HINTS[kind], value)
+        self._asking = True
+        self.refresh_bindings()
 
-    def on_prompt_closed(self, message: Prompt.Closed) -> None:
+    def on_prompt_closed(self) -> None:
+        self._asked()
+
+    def _asked(self) -> None:
+        """The prompt is done: keys are keys again."""
+        self._asking = False
+        self.prompt.close()
         self.turn_list.focus()
+        self.refresh_bindings()
 
     def on_prompt_asked(self, message: Prompt.Asked) -> None:
         if message.kind == "filter":
             self._asked_filter(message.text.strip(), message.final)
         elif message.final:
             answer = getattr(self, f"_asked_{message.kind}")
-            self.prompt.close()
-            self.turn_list.focus()
+            self._asked()
             answer(message.text.strip())
 
     def _asked_filter(self, text: str, final: bool) -> None:
@@ -638,8 +649,7 @@ class TimelineApp(App[None]):
             self.prompt.hint(Content(f"{count:,} of {plural(len(self.book.turns), 'turn')}"))
             return
         self._filter = compiled
-        self.prompt.close()
-        self.turn_list.focus()
+        self._asked()
         self._filters_changed()
 
     def _asked_search(self, text: str) -> None:

@@ -38,9 +38,9 @@ class Glyphs:
     cleared: str = "c"
     # lines
     life: str = "-"
-    ghost: str = "."  # where a checkpoint would have been needed, after its death
+    ghost: str = "~"  # where a checkpoint would have been needed, after its death
     divergence: str = ">"
-    context: str = "."
+    context: str = "_"
     restart: str = "|"
     cursor: str = "^"
     # lists

@@ -91,22 +91,31 @@ class Lane:
             lines.append(item.turn.lines[0])
             places.append(index)
 
-        def place(run: int, task: int | None, line: int | None) -> int | None:
-            known = by_task.get((run, task)) if task is not None else None
-            if known is not None or line is None:
-                return known
+        def at_line(run: int, line: int | None) -> int | None:
+            """The turn that a line belongs to: what happens between two turns counts to the later one."""
             lines, places = starts[run]
+            if line is None or not lines:
+                return None
             before = bisect_right(lines, line)
-            return places[before - 1] if before else places[0] if places else None
+            if not before:
+                return places[0]
+            place = places[before - 1]
+            return place if line <= self.turns[place].turn.lines[1] else place + 1
 
         lives = []
         for record in self.records:
-            born = place(record.run, record.task, record.line)
+            # a copy from the prompt cache or a file names the task that made the original
+            own = record.origin in ("created", "copied")
+            born = by_task.get((record.run, record.task)) if own else None
             if born is None:
+                born = at_line(record.run, record.line)
+            if born is None or born >= len(self.turns):
                 continue
             died = None
             if record.fate != "live":
-                died = place(record.run, record.fate_task, record.fate_line)
+                died = by_task.get((record.run, record.fate_task))
+                if died is None:
+                    died = at_line(record.run, record.fate_line)
             restored = frozenset(
                 by_task[record.run, task] for task in record.restored_by if (record.run, task) in by_task
             )

@@ -81,7 +81,7 @@ COLUMNS = (
         48,
     ),
     ListColumn("line", 7, lambda item: str(item.turn.lines[0]), lambda item: -item.turn.lines[0], 56),
-    _figure("n_prompt", "prompt", 0),
+    _figure("n_prompt", "prompt", 26),
     _figure("n_cached", "cached", 64),
     ListColumn("lost", 7, lambda item: _lost(item.turn), lambda item: lost_tokens(item.turn), 40),
     _figure("n_generated", "answer", 72, 6),
