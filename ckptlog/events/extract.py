@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -159,7 +159,7 @@ class Extractor:
         ]
         cut = pl.col("line").str.slice(0, SHAPE_CHARS).str.extract_all(NUMBER).alias("tokens")
         table = part.lazy().select("no", cut, "line") if with_text else part.lazy().select("no", cut)
-        rows = table.select(columns).collect()
+        rows = self._undamaged(plan, part, table.select(columns).collect())
         if plan.wording.kind in self.blocks:
             return list(_in_blocks(plan.wording, rows, tuple(field.name for field in plan.numbers)))
         assert plan.build is not None
@@ -171,6 +171,17 @@ class Extractor:
                 if not plan.keep_text:
                     event.text = None
         return events
+
+    def _undamaged(self, plan: Plan, part: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+        """The lines whose numbers can all be read; the others count as drifted."""
+        needed = [f"f{i}" for i, field in enumerate(plan.numbers) if field.name not in NO_NUMBERS]
+        if not needed or not rows.select(pl.any_horizontal(pl.col(needed).has_nulls())).item():
+            return rows
+        sound = rows.drop_nulls(needed)
+        bad = part.join(sound.select("no"), on="no", how="anti", maintain_order="left")
+        line, no = bad["line"][0], bad["no"][0]
+        self._count_drift(f"damaged {plan.wording.kind}", replace(plan, status="drifted"), line, no, bad.height)
+        return sound
 
     def _slow(self, plan: Plan, part: pl.DataFrame) -> Iterator[Event]:
         """Lines with free text in them: unwrapped and parsed one by one."""

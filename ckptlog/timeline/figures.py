@@ -130,13 +130,23 @@ def _cached_and_prompt(turn: Turn) -> None:
         _set(turn, "n_cached", turn.n_prompt - turn.n_processed, "derived")
     elif turn.n_cached is not None and turn.n_processed is not None:
         _set(turn, "n_prompt", turn.n_cached + turn.n_processed, "derived")
-    if turn.n_cached is not None and turn.n_cached < 0:
+    _without_lost_batch(turn)
+    if turn.n_cached is not None and (turn.n_cached < 0 or turn.n_cached > (turn.n_prompt or turn.n_cached)):
         # the equation's premise fails (lines of two turns mixed in a damaged log)
         turn.n_cached = None
         turn.basis.pop("n_cached", None)
         if turn.basis.get("n_prompt") == "derived":
             turn.n_prompt = None
             turn.basis.pop("n_prompt", None)
+
+
+def _without_lost_batch(turn: Turn) -> None:
+    """Where the first batch's line is missing, a later one gives a reuse point that is too high."""
+    if turn.n_prompt is None or turn.n_processed is None or not turn.batch_starts:
+        return
+    rest = turn.n_prompt - turn.n_processed
+    if turn.n_cached == turn.batch_starts[0] and 0 <= rest < turn.n_cached and turn.input_truncated is None:
+        turn.n_cached, turn.basis["n_cached"] = rest, "derived"
 
 
 def _restored_n_past(turn: Turn) -> int | None:
