@@ -42,6 +42,9 @@ def diagnose(
         ),
     ] = False,
     max_bytes: MaxBytesOption = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="On Ctrl-C, report what was read until then (exit code 130).")
+    ] = False,
 ) -> int:
     """Say for every turn what happened, why, on which lines that shows, and what to change.
 
@@ -59,7 +62,7 @@ def diagnose(
     from ckptlog.cli.reading import read
     from ckptlog.report.nothing import nothing_to_judge
 
-    analysis = read(logs, max_bytes, quiet=output_format is Format.json)
+    analysis = read(logs, max_bytes, quiet=output_format is Format.json, partial=partial)
     empty = nothing_to_judge(analysis)
     report, selection = analysis.report, None
     if where is not None:
@@ -85,4 +88,6 @@ def diagnose(
 
         screen = console(output)
         deliver(rendered(screen, render_text(report, screen.width, selection)), output)
+    if analysis.interrupted:
+        return ExitCode.INTERRUPTED
     return ExitCode.NOTHING_TO_JUDGE if empty else ExitCode.OK

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ckptlog.cli.common import warn_all
+from ckptlog.cli.common import tell, warn_all
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: a bar that is gone at once only flickers
 _PATIENCE_S = 1.0
+#: small chunks where the reading may be stopped between two of them
+_PARTIAL_CHUNK = 4 << 20
 
 
 class _Bar:
@@ -76,15 +79,50 @@ def _total_bytes(logs: Sequence[str]) -> int | None:
     return sum(sizes) if len(sizes) == len(expand(logs)) else None
 
 
-def read(logs: Sequence[str], max_bytes: int | None = None, quiet: bool = False) -> Analysis:
-    """Analyse ``logs``; warnings go to stderr, and a bar if that is a terminal and ``quiet`` is not set."""
+class _Interrupt:
+    """While it holds, the first Ctrl-C only asks to stop; a second one is the usual."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def __enter__(self) -> _Interrupt:
+        self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _ask(self, _number: int, _frame: object) -> None:
+        self._asked = True
+        signal.signal(signal.SIGINT, self._before)
+
+
+def read(
+    logs: Sequence[str], max_bytes: int | None = None, quiet: bool = False, partial: bool = False
+) -> Analysis:
+    """Analyse ``logs``; warnings go to stderr, and a bar if that is a terminal and ``quiet`` is not set.
+
+    ``partial``: Ctrl-C ends the reading, and what was read until then is analysed.
+    """
     from ckptlog.analysis import analyze
 
     bar = None if quiet or not sys.stderr.isatty() else _Bar(_total_bytes(logs))
     try:
-        analysis = analyze(logs, max_bytes=max_bytes, progress=bar)
+        if partial:
+            with _Interrupt() as asked:
+                analysis = analyze(
+                    logs, chunk_bytes=_PARTIAL_CHUNK, max_bytes=max_bytes, progress=bar, stopped=asked
+                )
+        else:
+            analysis = analyze(logs, max_bytes=max_bytes, progress=bar)
     finally:
         if bar is not None:
             bar.close()
     warn_all(analysis.warnings)
+    if analysis.interrupted:
+        read_bytes = sum(source.facts.raw_bytes for source in analysis.analyzer.sources)
+        tell(f"interrupted: this is what the first {read_bytes:,} bytes show")
     return analysis

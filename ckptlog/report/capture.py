@@ -7,6 +7,7 @@ Which level shows what, and which build knows which variable, comes from
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ckptlog.records import Report, RunRecord
 from ckptlog.server.builds import flag_exists, log_level
@@ -20,24 +21,31 @@ _LEVELS = ("checkpoints", "prompt", "similarity")
 
 def needed_level(run: RunRecord) -> int:
     """The least ``-lv`` at which this server prints all that a diagnosis uses; 0: any."""
-    levels = (log_level(lines, run.build_min, run.build_max) for lines in _LEVELS)
-    return max((level for level in levels if level is not None), default=0)
+    return max(_least_level(lines, run.build_min, run.build_max) for lines in _LEVELS)
 
 
-def level_hides(run: RunRecord, report: Report) -> bool:
-    """Whether this run's level hid the checkpoints: it is too low, and no turn has a list of them."""
-    if run.verbosity is None or run.verbosity >= (
-        log_level("checkpoints", run.build_min, run.build_max) or 0
-    ):
+@cache  # a log may hold very many runs, of few builds
+def _least_level(lines: str, build_min: int | None, build_max: int | None) -> int:
+    return log_level(lines, build_min, build_max) or 0
+
+
+def hidden_runs(report: Report) -> list[RunRecord]:
+    """The runs whose level hid the checkpoints: it is too low, and no turn has a list of them."""
+    asked: set[int] = set()
+    listed: set[int] = set()
+    for turn in report.turns:
+        if turn.outcome not in ("arrival-rejection", "not-completion"):
+            asked.add(turn.run)
+            if turn.checkpoints is not None:
+                listed.add(turn.run)
+    asked -= listed
+    return [run for run in report.runs if run.run in asked and _level_hides(run)]
+
+
+def _level_hides(run: RunRecord) -> bool:
+    if run.verbosity is None or (run.checkpoints is not None and not run.checkpoints.enabled):
         return False
-    if run.checkpoints is not None and not run.checkpoints.enabled:
-        return False
-    seen = [
-        turn
-        for turn in report.turns
-        if turn.run == run.run and turn.outcome not in ("arrival-rejection", "not-completion")
-    ]
-    return bool(seen) and all(turn.checkpoints is None for turn in seen)
+    return run.verbosity < _least_level("checkpoints", run.build_min, run.build_max)
 
 
 def capture_command(runs: Sequence[RunRecord]) -> list[str]:
@@ -46,7 +54,8 @@ def capture_command(runs: Sequence[RunRecord]) -> list[str]:
     Without any run it is the command for a server of unknown build: everything on.
     """
     variables = [f"{_DEBUG}=1"]
-    if not runs or any(flag_exists(_N_DIFF, run.build_min, run.build_max) is not False for run in runs):
+    builds = {(run.build_min, run.build_max) for run in runs}
+    if not builds or any(flag_exists(_N_DIFF, *build) is not False for build in builds):
         variables.append(f"{_N_DIFF}=20")
     level = max((needed_level(run) for run in runs), default=4)
     # up to b9113 the default level (0, later 3) shows everything

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from ckptlog.records import Fix, Report, TurnRecord
-from ckptlog.report.capture import capture_command, level_hides
+from ckptlog.report.capture import capture_command, hidden_runs
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
 from ckptlog.report.loss import loss
@@ -82,7 +82,7 @@ def _heading(what: Digest) -> list[str]:
 
 
 def _hidden_level(what: Digest) -> list[str]:
-    hidden = [run for run in what.report.runs if level_hides(run, what.report)]
+    hidden = hidden_runs(what.report)
     if not hidden:
         return []
     levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})

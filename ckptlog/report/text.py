@@ -9,7 +9,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from ckptlog.records import Report
-from ckptlog.report.capture import capture_command, level_hides
+from ckptlog.report.capture import capture_command, hidden_runs
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
@@ -74,11 +74,11 @@ def _heading(page: Page, what: Digest) -> None:
 
 def _hidden_level(page: Page, what: Digest) -> None:
     """At -lv 3 most of the evidence is missing: say so before anything else is said."""
-    report = what.report
-    hidden = [run for run in report.runs if level_hides(run, report)]
+    hidden = hidden_runs(what.report)
     if not hidden:
         return
-    turns = [item.turn for item in what.turns if item.turn.run in {run.run for run in hidden}]
+    numbers = {run.run for run in hidden}
+    turns = [item.turn for item in what.turns if item.turn.run in numbers]
     reuse = sum(turn.n_cached is not None for turn in turns)
     common = sum(turn.n_common is not None or turn.n_common_range is not None for turn in turns)
     levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ckptlog.analysis.to_records import summarize
 from ckptlog.records import (
     FAILURES,
     SCHEMA,
@@ -15,7 +16,6 @@ from ckptlog.records import (
     RunRecord,
     ShiftRecord,
     SourceRecord,
-    Summary,
     Tool,
     TurnCheckpoints,
     TurnRecord,
@@ -223,27 +223,7 @@ def a_limit_stop(line: int = 1300, **changes: Any) -> TurnRecord:
 def a_report(
     turns: list[TurnRecord], runs: list[RunRecord] | None = None, sources: list[SourceRecord] | None = None
 ) -> Report:
-    """A whole report around ``turns``; its summary follows the contract's definitions."""
-    prompt = [t for t in turns if t.outcome != "arrival-rejection" and t.child_of is None]
-    known = [t for t in prompt if t.n_cached is not None and t.n_prompt is not None]
-    by_outcome: dict[str, int] = {}
-    by_cause: dict[str, int] = {}
-    for turn in turns:
-        by_outcome[turn.outcome] = by_outcome.get(turn.outcome, 0) + 1
-        if turn.cause:
-            by_cause[turn.cause] = by_cause.get(turn.cause, 0) + 1
-    summary = Summary(
-        turns=len(turns),
-        failed=sum(t.failed for t in turns),
-        by_outcome=by_outcome,
-        by_cause=by_cause,
-        n_prompt=sum(t.n_prompt or 0 for t in prompt),
-        n_cached=sum(t.n_cached or 0 for t in prompt),
-        n_processed=sum(t.n_processed or 0 for t in prompt),
-        n_lost=sum(t.n_lost or 0 for t in turns),
-        lost_ms=sum(t.lost_ms or 0.0 for t in turns),
-        reuse=sum(t.n_cached or 0 for t in known) / sum(t.n_prompt or 0 for t in known) if known else None,
-    )
+    """A whole report around ``turns``, with the summary that an analysis would make of them."""
     return Report(
         schema=SCHEMA,
         tool=Tool("ckptlog", "0.0.0"),
@@ -251,7 +231,7 @@ def a_report(
         runs=[a_run()] if runs is None else runs,
         turns=turns,
         checkpoints=[],
-        summary=summary,
+        summary=summarize(turns),
     )
 
 

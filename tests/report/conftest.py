@@ -7,6 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# a busy machine is no failure
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 GOLDEN = Path(__file__).parent / "golden"
 
