@@ -47,6 +47,8 @@ class Analysis:
 
     analyzer: Analyzer
     warnings: list[str] = field(default_factory=list)
+    #: the reading was stopped before the end: the report is of what had been read
+    interrupted: bool = False
 
     @cached_property
     def report(self) -> Report:

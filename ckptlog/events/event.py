@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 
-class Wording(NamedTuple):
-    """Which message it is: shared by all events of a shape. Builds bound those that print it so."""
+@dataclass(slots=True, eq=False)
+class Wording:
+    """Which message it is: one object for all events of a shape (compared by identity, which is fast).
+
+    The builds bound those that print it so; ``build_max`` null: the newest known does.
+    """
 
     kind: str
     wording: str

@@ -89,7 +89,8 @@ class Extractor:
 
     def _look_around(self, chunk: Chunk) -> None:
         """What stands around the messages at the log's beginning, whether they are needed or not."""
-        for line in chunk.lines.head(SAMPLE_LINES - chunk.first_line + 1).str.slice(0, SHAPE_CHARS):
+        first = chunk.lines.head(SAMPLE_LINES - chunk.first_line + 1).str.slice(0, SHAPE_CHARS)
+        for line in first.filter(first.str.contains_any([*LINE_HEADS, *self.literals])):
             shape = padded_number_tokens.sub("#", line)
             envelope = self._sampled.get(shape)
             if envelope is None:
@@ -187,7 +188,9 @@ class Extractor:
         """Lines with free text in them: unwrapped and parsed one by one."""
         for no, line in part.select("no", "line").iter_rows():
             event = event_by_line(plan, self.planner, no, line)
-            if event is not None and event.kind in self.needed:
+            if event is None:
+                self._count_drift(f"damaged {plan.wording.kind}", replace(plan, status="drifted"), line, no, 1)
+            elif event.kind in self.needed:
                 yield event
 
     def _plan_id(self, shape: str, line: str, last: str, no: int, count: int) -> int:

@@ -11,6 +11,7 @@ from ckptlog.events.event import Event
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import continuation
 
+WINDOW_KINDS = frozenset({"mismatch_old", "mismatch_new"})
 #: a window is a dozen tokens; a dump that goes on longer has lost its other half (a grep'd log)
 MAX_LINES = 2000
 MAX_EVENTS = 200
@@ -28,11 +29,14 @@ class MismatchWindows:
     def feed(self, events: list[Event], chunk: Chunk) -> list[Event]:
         self._chunks.append(chunk)
         out: list[Event] = []
-        if self._open is None and not any(e.kind in ("mismatch_old", "mismatch_new") for e in events):
+        if self._open is None and not any(e.kind in WINDOW_KINDS for e in events):
             out = events
         else:
             for event in events:
-                self._take(event, out)
+                if self._open is None and event.kind not in WINDOW_KINDS:
+                    out.append(event)
+                else:
+                    self._take(event, out)
         last = chunk.first_line + len(chunk.lines) - 1
         if self._open is not None and last - self._open.line > MAX_LINES:
             self._give_up(out)
@@ -49,7 +53,7 @@ class MismatchWindows:
         window = self._open
         if window is None:
             out.append(event)
-            if event.kind in ("mismatch_old", "mismatch_new"):
+            if event.kind in WINDOW_KINDS:
                 self._start(event)
             return
         if event.line - window.line > MAX_LINES or len(self._held) > MAX_EVENTS:

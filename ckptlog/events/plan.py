@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ckptlog.events.builders import Builder, builder
 from ckptlog.events.event import Event, Wording
-from ckptlog.events.numbers import number_tokens, stamp_us, value
+from ckptlog.events.numbers import BEYOND, number_tokens, stamp_us, value
 from ckptlog.grammar import Message, MessageGrammar, Refused
 from ckptlog.intake.unwrap import Envelope, Span, unwrap
 
@@ -32,6 +32,11 @@ class SliceField(NamedTuple):
     before: int
     delta: int
 
+
+#: counts: a negative one is damage
+NEVER_NEGATIVE = frozenset(
+    {"n_tokens", "n_prompt", "n_past", "n_cached_tokens", "n_checkpoints", "n_gen", "lcp", "lcs_len"}
+)
 
 #: behind these and one space stands the text of a window
 WINDOW_HEADS = {"mismatch_old": "old: ...", "mismatch_new": "new: ..."}
@@ -145,6 +150,10 @@ class Planner:
             )
         return plan
 
+    def types(self, message: Message) -> dict[str, str]:
+        """INT or FLOAT for the fields of a message that are numbers by the grammar."""
+        return self.grammar.parser(self.grammar.kinds[message.kind]).numbers
+
     def _slice_fields(self, plan: Plan, line: str, names: list[str]) -> bool:
         """Find where the free text of these fields begins; false if it doesn't run to the line's end."""
         assert plan.envelope is not None
@@ -208,18 +217,28 @@ class Planner:
                 return
             spans = [match.span() for match in number_tokens.finditer(envelope.message)]
             offset = 0
+        types = self.types(message)
         numbers: list[NumberField] = []
         texts: list[str] = []
         for name, item in message.fields.items():
             start, end = item.start + offset, item.end + offset
             touching = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
             if not touching:
-                plan.constants[name] = item.text
+                # of the numbers only nan and inf have no digits, and those say nothing
+                plan.constants[name] = None if name in types else item.text
                 continue
             a, b = spans[touching[0]]
             sign = item.text[:1] == "-"
+            if sign and name in NEVER_NEGATIVE:
+                plan.status, plan.column, plan.literal = "drifted", item.start, message.kind
+                plan.expected = ("a number that is not negative",)
+                return
             if len(touching) == 1 and a == start + (1 if sign else 0) and b == end:
-                numbers.append(NumberField(name, touching[0] + first, sign, "." in item.text))
+                is_float = types.get(name) == "FLOAT" if name in types else "." in item.text
+                numbers.append(NumberField(name, touching[0] + first, sign, is_float))
+            elif name in types:
+                plan.by_line = True
+                return
             else:
                 texts.append(name)
         if texts and not self._slice_fields(plan, line, texts):
@@ -276,13 +295,33 @@ def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Even
     def stamp(text: str) -> int | None:
         return stamp_us(text) if "." in text else whole(text)
 
+    types = planner.types(message)
     fields: dict[str, Any] = {}
     for name, item in message.fields.items():
-        fields[name] = number_or_text(item.text)
+        if name in types:
+            try:
+                fields[name] = typed_number(item.text, types[name])
+            except ValueError:
+                return None
+        else:
+            fields[name] = number_or_text(item.text)
     return Event(
         wording_of(message, envelope), line_no, number(envelope.time, stamp), number(envelope.port, whole),
         number(envelope.slot, whole), number(envelope.task, whole), fields, line, message.kind,
     )  # fmt: skip
+
+
+def typed_number(text: str, terminal: str) -> int | float | None:
+    """The value of an INT or FLOAT; null for nan and inf; ValueError beyond any sense."""
+    if terminal == "INT":
+        number: int | float = int(text)
+    elif text.lstrip("+-")[:1].isdigit():
+        number = float(text)
+    else:
+        return None
+    if abs(number) > BEYOND:
+        raise ValueError(text)
+    return number
 
 
 def number_or_text(text: str) -> Any:

@@ -31,8 +31,8 @@ def rows_of(e: Event, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
     rows = e.f.get("rows")
     if rows is None:
         return [tuple(e.f.get(name) for name in names)]
-    order = [e.f["names"].index(name) for name in names]
-    return [tuple(row[i] for i in order) for row in rows]
+    order = [e.f["names"].index(name) if name in e.f["names"] else None for name in names]
+    return [tuple(None if i is None else row[i] for i in order) for row in rows]
 
 
 class Stream:
@@ -61,6 +61,8 @@ class Stream:
         self.last_t: int | None = None
         self.seen_turn = False
         self.seen_wordings: set[Wording] = set()
+        #: wordings met in this run, with what handles them
+        self.routes: dict[Wording, Callable[[Event], None]] = {}
         self.waking = False
         self.tasks: dict[int, Turn] = {}
         self.unfinished: list[tuple[SlotState | None, Turn]] = []
@@ -68,7 +70,23 @@ class Stream:
     # ------------------------------------------------------------------ runs
 
     def take(self, e: Event) -> None:
+        """One event. The common case, a wording met before and a clock that goes on, is the short way."""
+        route = self.routes.get(e.of)
+        t = e.t
+        if route is None or (t is not None and self.last_t is not None and t < self.last_t):
+            self._take_first(e)
+            return
+        if t is not None:
+            self.last_t = t
         run = self.run
+        assert run is not None
+        run.last_line = e.line
+        route(e)
+
+    def _take_first(self, e: Event) -> None:
+        """An event that may begin a run, narrows the build's bracket, or says something of the server."""
+        run = self.run
+        of = e.of
         fork = e.kind in SAME_AS
         if fork:
             translate(e)
@@ -87,9 +105,9 @@ class Stream:
         run.last_line = e.line
         if fork or e.kind == "fork_cache":
             run.bracket_broken = True  # a fork's build numbers are not llama.cpp's
-        elif e.of not in self.seen_wordings:
-            self.seen_wordings.add(e.of)
-            self._bracket(run, e.of)
+        elif of not in self.seen_wordings:
+            self.seen_wordings.add(of)
+            self._bracket(run, of)
         if startup is not None:
             startup(run, e)
             if e.kind in FRESH:
@@ -100,6 +118,8 @@ class Stream:
             return
         handler = self._handlers.get(e.kind)
         if handler is not None:
+            if not fork:
+                self.routes[of] = handler
             handler(e)
 
     def goes_on_with(self, e: Event) -> bool:
@@ -460,7 +480,8 @@ class Stream:
         selection = self.selection
         if selection is None:
             return
-        selection.found = (e.f["f_keep"], e.f["sim"])
+        f_keep, sim = e.f["f_keep"], e.f["sim"]
+        selection.found = (-1.0 if f_keep is None else f_keep, -1.0 if sim is None else sim)
         selection.found_line, selection.found_text = e.line, e.text
         for n, _, fk, fs in reversed(selection.candidates):
             if (fk, fs) == selection.found:
@@ -791,14 +812,14 @@ class Stream:
     def on_prompt_eval_time(self, e: Event) -> None:
         turn = self._timed_turn(e)
         if turn is not None and turn.prompt_ms is None:
-            turn.prompt_ms = float(e.f["ms"])
+            turn.prompt_ms = e.f["ms"]
             turn.n_processed = e.f["n_tokens"]
             turn.basis["n_processed"] = "observed"
 
     def on_eval_time(self, e: Event) -> None:
         turn = self._timed_turn(e)
         if turn is not None and turn.generation_ms is None:
-            turn.generation_ms = float(e.f["ms"])
+            turn.generation_ms = e.f["ms"]
             turn.n_generated = e.f["n_tokens"]
             turn.basis["n_generated"] = "observed"
 
@@ -834,7 +855,7 @@ class Stream:
             return
         turn.prompt_done = True
         if e.t is not None and not turn.shifts and e.f.get("tg") is not None:
-            turn.generation_mark = (e.t, e.f["n_gen"], float(e.f["tg"]))
+            turn.generation_mark = (e.t, e.f["n_gen"], e.f["tg"])
 
     def on_stopped_eos(self, e: Event) -> None:
         self._stopped(e, "eos")

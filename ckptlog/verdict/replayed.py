@@ -16,6 +16,8 @@ from ckptlog.verdict import fixes
 NUMBERED = frozenset({"checkpoint-evicted", "checkpoint-thinned", "checkpoints-sparse"})
 #: turns replayed for one report; a longer log has its costliest runs replayed, `ckptlog whatif` all
 MOST_TURNS = 2000
+#: and so many runs at most (a log of many short runs)
+MOST_RUNS = 8
 #: the spacing at which thinning keeps the oldest checkpoint of a stretch for long
 WIDE_STEP = 8192
 
@@ -29,7 +31,7 @@ def put_numbers(runs: Sequence[Run], turns: Sequence[TurnRecord]) -> None:
     by_no = {run.no: run for run in runs}
     cost = {no: sum(t.n_lost or 0 for t in failed) for no, failed in wanted.items()}
     budget = MOST_TURNS
-    for no in sorted(wanted, key=lambda n: (-cost[n], n)):
+    for no in sorted(wanted, key=lambda n: (-cost[n], n))[:MOST_RUNS]:
         run = by_no.get(no)
         if run is None or not run.turns or len(run.turns) > budget:
             continue
@@ -58,10 +60,10 @@ def _fixes(
     run: Run, alternatives: Alternatives, followed: Followed, index: int, record: TurnRecord
 ) -> list[Fix] | None:
     kept = [f for f in record.fixes if f.name not in ("raise-checkpoint-count", "smaller-spacing")]
-    count = alternatives.needed_count(index)
-    step = alternatives.needed_step(index)
+    count = _worth(alternatives.needed_count(index), record)
+    step = _worth(alternatives.needed_step(index), record)
     found: list[Fix] = []
-    wide = _wide(alternatives, index) if count is not None else None
+    wide = _worth(_wide(alternatives, index), record) if count is not None else None
     if wide is not None:
         found.append(_both(run, wide))
     if count is not None:
@@ -71,10 +73,19 @@ def _fixes(
     if not found:
         if record.cause == "checkpoints-sparse":
             return kept
+        if record.checkpoints is None or alternatives.needed_count(index) is not None:
+            return None
         text = "No count of checkpoints alone saves this turn: replayed on this log up to 64."
         return [Fix("no-count-helps", text), *kept]
     found.sort(key=lambda fix: 0 if fix.name == "raise-checkpoint-count" else 1)
     return [*found, *kept]
+
+
+def _worth(needed: Needed | None, record: TurnRecord) -> Needed | None:
+    """Only a setting under which the turn really resumes later than it did (at -lv 3 a replay knows little)."""
+    if needed is None or needed.n_cached <= (record.n_cached or 0) + (record.n_lost or 0) // 2:
+        return None
+    return needed
 
 
 def _wide(alternatives: Alternatives, index: int) -> Needed | None:
