@@ -48,10 +48,11 @@ def _level_hides(run: RunRecord) -> bool:
     return run.verbosity < _least_level("checkpoints", run.build_min, run.build_max)
 
 
-def capture_command(runs: Sequence[RunRecord]) -> list[str]:
+def capture_command(runs: Sequence[RunRecord], router: bool = False) -> list[str]:
     """The shell command, one part a line, that captures all that these servers can tell.
 
-    Without any run it is the command for a server of unknown build: everything on.
+    Without any run it is the command for a server of unknown build: everything on. ``router``:
+    they are a router's, even if no run tells its port.
     """
     variables = [f"{_DEBUG}=1"]
     builds = {(run.build_min, run.build_max) for run in runs}
@@ -67,11 +68,11 @@ def capture_command(runs: Sequence[RunRecord]) -> list[str]:
     ]
 
 
-def capture_notes(report: Report) -> list[str]:
+def capture_notes(report: Report, router: bool = False) -> list[str]:
     """What else to mind when capturing, for the wrappers and forms seen in this log."""
     notes = []
     wrappers = " ".join(source.wrapper or "" for source in report.sources)
-    if any(run.port is not None for run in report.runs):
+    if router or any(run.port is not None for run in report.runs):
         notes.append(
             "A router prints its children's lines on its standard output, not on stderr: capture both streams."
         )

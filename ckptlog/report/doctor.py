@@ -11,6 +11,7 @@ from rich.text import Text
 from ckptlog.records import Report, RunRecord, SourceRecord, TurnRecord
 from ckptlog.report.capture import capture_command, capture_notes, needed_level
 from ckptlog.report.page import Page
+from ckptlog.report.router import is_router_only
 from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.words import build_words, plural, run_words, source_name
 
@@ -33,7 +34,7 @@ def render_doctor(analysis: Analysis, width: int = 80) -> list[Text]:
         page.blank()
     _can_tell(page, report)
     _drift(page, report, analysis.drift)
-    _capture(page, report)
+    _capture(page, analysis)
     return page.lines
 
 
@@ -159,11 +160,13 @@ def _drift(page: Page, report: Report, drift: Sequence[DriftItem]) -> None:
     page.blank()
 
 
-def _capture(page: Page, report: Report) -> None:
-    """How to capture a log that tells more; nothing if this one has everything."""
-    notes = capture_notes(report)
+def _capture(page: Page, analysis: Analysis) -> None:
+    """How to capture a log that tells all there is, for servers like these."""
+    report = analysis.report
+    router = any(is_router_only(analysis, index) for index in range(len(report.sources)))
+    notes = capture_notes(report, router)
     page.line(Text("To capture all there is", "bold"))
-    for part in capture_command(report.runs):
+    for part in capture_command(report.runs, router):
         page.para(Text(part, "cyan"), first="    ", rest=6)
     page.para("or `ckptlog run -- llama-server ...`, which does it by itself.", first="  ")
     for note in notes:

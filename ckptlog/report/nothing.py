@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.analysis import Analysis
+from ckptlog.report.router import is_router_only
 from ckptlog.report.words import source_name
 
 
@@ -20,11 +21,13 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
     source = analysis.report.sources[index]
     if source.bytes == 0 or source.lines == 0:
         return "is empty"
-    if any(run.source == index for run in analysis.report.runs) or source.format is not None:
+    if is_router_only(analysis, index):
         return (
-            "holds lines of a llama-server but no turn: it was never asked anything, or this is a router's own "
-            "part (the lines of its children are on its standard output)"
+            "holds only a router's own lines; the lines of its children, where the turns are, come on the "
+            "router's standard output: capture both streams (> server.log 2>&1)"
         )
+    if any(run.source == index for run in analysis.report.runs) or source.format is not None:
+        return "holds lines of a llama-server but no turn: it was started, and not asked anything"
     first = next((line for n in range(1, 6) if (line := analysis.line(index, n)) and line.strip()), "")
     head = first[:4096].lstrip("\ufeff \t")
     if "\x00" in head or sum(char == "\ufffd" for char in head) > len(head) // 10 + 1:

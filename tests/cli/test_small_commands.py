@@ -111,3 +111,15 @@ def test_the_schema_is_one_object(ckptlog: Run) -> None:
     schema = json.loads(ckptlog("schema").stdout)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"Report", "TurnRecord", "RunRecord"} <= set(schema["$defs"])
+
+
+def test_a_routers_own_log_sends_to_the_other_stream(ckptlog: Run, tmp_path: Path) -> None:
+    (tmp_path / "router.log").write_text(
+        "0.00.001.000 I srv  llama_server: initializing ...\n"
+        "0.01.000.000 I srv  proxy_reques: proxying request to model gemma on port 42027\n"
+    )
+    done = ckptlog("diagnose", "router.log")
+    assert done.returncode == 3
+    assert b"only a router's own lines" in done.stderr
+    text = ckptlog("doctor", "router.log").stdout.decode()
+    assert "llama-server ... -lv 4 > server.log 2>&1" in text
