@@ -61,7 +61,7 @@ def capture_command(runs: Sequence[RunRecord], router: bool = False) -> list[str
     level = max((needed_level(run) for run in runs), default=4)
     # up to b9113 the default level (0, later 3) shows everything
     wanted = f" -lv {level}" if level > 3 else ""
-    router = any(run.port is not None for run in runs)
+    router = router or any(run.port is not None for run in runs)
     return [
         " ".join(variables),
         f"llama-server ...{wanted} {'> server.log 2>&1' if router else '2> server.log'}",
