@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,15 @@ class FileParser:
         _collect(tree, text, fields)
         wording = kind.wording(str(tree.data))
         return Message(kind.name, wording.name, fields, wording.build_min, wording.build_max)
+
+    @cached_property
+    def numbers(self) -> dict[str, str]:
+        """Field -> INT or FLOAT, for the fields whose rule is just such a number."""
+        found: dict[str, str] = {}
+        for rule in self.lark.rules:
+            if len(rule.expansion) == 1 and rule.expansion[0].name in ("INT", "FLOAT"):
+                found[str(rule.origin.name)] = rule.expansion[0].name
+        return found
 
     def _refused(self, kind: Kind, text: str, error: UnexpectedInput) -> Refused:
         from lark.exceptions import UnexpectedCharacters, UnexpectedToken
