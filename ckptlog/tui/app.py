@@ -28,7 +28,6 @@ from ckptlog.tui.evidence import EvidenceList
 from ckptlog.tui.export import as_markdown, as_text, exported, write_new
 from ckptlog.tui.finding import finding_content
 from ckptlog.tui.glyphs import ASCII, UNICODE, Glyphs
-from ckptlog.tui.inks import Inked
 from ckptlog.tui.keys import bindings
 from ckptlog.tui.lanes import LaneKey
 from ckptlog.tui.loading import Loader, Picture, Progress
@@ -38,7 +37,7 @@ from ckptlog.tui.overview import column_words, help_content, progress_words, top
 from ckptlog.tui.raw_log import RawLog
 from ckptlog.tui.rows import RowList
 from ckptlog.tui.turn_list import TurnList
-from ckptlog.tui.widgets import AsciiScrollBar, Prompt, Sheet, TabBar, TextPane
+from ckptlog.tui.widgets import Prompt, Sheet, TabBar, TextPane, ascii_scrollbars, fitting
 
 if TYPE_CHECKING:
     from ckptlog.intake.sources import Source
@@ -116,6 +115,8 @@ class TimelineApp(App[None]):
         #: the prompt is open: keys are letters
         self._asking = False
         self._news = ""
+        #: what a followed log held at the beginning is read: what fails from now on is news
+        self._caught_up = False
         self._loader = Loader(
             self.paths,
             follow=follow,
@@ -161,11 +162,7 @@ class TimelineApp(App[None]):
         if self.glyphs.ascii:
             self.add_class("-ascii")
             self.screen.add_class("-ascii")
-            for bar in self.screen.query(Inked):
-                bar.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
-                bar.horizontal_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
-            pane = self.screen.query_one("#finding", TextPane)
-            pane.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
+            ascii_scrollbars(self.screen)
         self.turn_list.nothing = "reading the log ..."
         self._show_all()
         self.turn_list.focus()
@@ -236,7 +233,8 @@ class TimelineApp(App[None]):
 
     def _announce(self, before: Book) -> None:
         """Tell of turns that failed since the last picture of a growing log."""
-        if self.progress.phase != "following" or not before.turns:
+        caught_up, self._caught_up = self._caught_up, self._caught_up or self.progress.phase == "following"
+        if not caught_up:
             return
         new = [
             item
@@ -298,17 +296,10 @@ class TimelineApp(App[None]):
         self._title(self.map, words)
 
     def _title(self, widget: Widget, text: str) -> None:
-        widget.border_title = Content(self._fitting(widget, text))
+        widget.border_title = Content(fitting(widget, text))
 
     def _subtitle(self, widget: Widget, text: str) -> None:
-        widget.border_subtitle = Content(self._fitting(widget, text))
-
-    def _fitting(self, widget: Widget, text: str) -> str:
-        """As much of a text as fits into a widget's border: whole parts between commas."""
-        room = widget.outer_size.width - 6
-        while len(text) > room > 0 and ", " in text:
-            text = text.rpartition(", ")[0]
-        return text
+        widget.border_subtitle = Content(fitting(widget, text))
 
     def _show_details(self) -> None:
         item = self.item

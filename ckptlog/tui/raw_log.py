@@ -115,9 +115,6 @@ class RawLog(RowList):
 
     def go_to_line(self, line: int, source: int | None = None) -> None:
         """The cursor on a line of the log; a filter that hides it is taken off."""
-        if not self.inner.height:  # not laid out yet: its tab was only just opened
-            self.call_after_refresh(self.go_to_line, line, source)
-            return
         if source is not None and source != self.source:
             self.source = source
             self.only = "all"
@@ -125,10 +122,16 @@ class RawLog(RowList):
         if self.only != "all" and (self._filter is None or self._index_of(line) is None):
             self.set_only("all")
         self.changed()
-        index = self._index_of(line)
-        # a page that begins some lines before the wanted one shows how it came about
-        self.scroll_to(y=max(0, (index or 0) - self.room // 3), animate=False, immediate=True)
-        self.go(index if index is not None else 0)
+        self.cursor = self._index_of(line) or 0
+        if self.inner.height:
+            self._show_cursor()
+        else:  # its tab was only just opened and has no size yet
+            self.call_after_refresh(self._show_cursor)
+
+    def _show_cursor(self) -> None:
+        """Scroll so that some lines before the cursor show how it came about."""
+        self.scroll_to(y=max(0, self.cursor - self.room // 3), animate=False, immediate=True)
+        self.go(self.cursor)
 
     def _index_of(self, line: int) -> int | None:
         if self._filter is None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, ScrollableContainer, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.scrollbar import ScrollBarRender
 from textual.style import Style
+from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 _SCROLL_KEYS: list[BindingType] = [
@@ -27,6 +28,21 @@ class AsciiScrollBar(ScrollBarRender):
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
+
+
+def ascii_scrollbars(screen: Screen[Any]) -> None:
+    """Give everything on a screen that scrolls the plain scrollbars."""
+    for widget in screen.query(ScrollableContainer):
+        widget.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
+        widget.horizontal_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
+
+
+def fitting(widget: Widget, text: str) -> str:
+    """As much of a text as fits into a widget's border: whole parts between commas, if possible."""
+    room = max(0, widget.outer_size.width - 6)
+    while len(text) > room and ", " in text:
+        text = text.rpartition(", ")[0]
+    return text[:room]
 
 
 class TextPane(VerticalScroll):
@@ -146,13 +162,17 @@ class Sheet(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         pane = TextPane(id="sheet")
-        pane.border_title = Content(self._title)
-        pane.border_subtitle = Content("esc closes")
         yield pane
+
+    def on_resize(self) -> None:
+        pane = self.query_one(TextPane)
+        pane.border_title = Content(fitting(pane, self._title))
+        pane.border_subtitle = Content(fitting(pane, "esc closes"))
 
     def on_mount(self) -> None:
         if self.app.has_class("-ascii"):
             self.add_class("-ascii")
+            ascii_scrollbars(self)
         self.query_one(TextPane).show(self._content)
         self.query_one(TextPane).focus()
 

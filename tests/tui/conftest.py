@@ -92,6 +92,11 @@ def screen_text(app: TimelineApp) -> str:
     return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips())
 
 
+def messages(app: TimelineApp) -> str:
+    """What the app has told in its corner."""
+    return "\n".join(note.message for note in app._notifications)
+
+
 @pytest.fixture(autouse=True)
 def _no_colour_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pictures must not depend on who runs the tests."""

@@ -13,6 +13,7 @@ from textual.widgets import Input
 from ckptlog.analysis import analyze
 from ckptlog.query import compile_filter
 from ckptlog.tui.app import TABS, TimelineApp
+from ckptlog.tui.commands import TimelineCommands
 from ckptlog.tui.keys import KEYS
 from ckptlog.tui.widgets import Sheet
 from tests.tui.conftest import (
@@ -22,6 +23,7 @@ from tests.tui.conftest import (
     LOGS,
     REJECTED,
     SHIFTED,
+    messages,
     opened,
     screen_text,
     until,
@@ -141,7 +143,7 @@ async def test_filter_errors_are_shown_as_you_type_and_the_filter_is_the_languag
     async with opened(EVICTED) as (app, pilot):
         await pilot.press("f")
         field = app.query_one(Input)
-        field.value = "n_lots > 3"
+        field.value = "n_losst > 3"
         await pilot.pause()
         await pilot.pause()
         assert "did you mean n_lost" in screen_text(app)
@@ -280,7 +282,7 @@ async def test_a_search_that_finds_nothing_says_so() -> None:
     async with opened(EVICTED) as (app, pilot):
         await pilot.press("slash")
         await typed(pilot, "[no such (thing")
-        await until(pilot, lambda: "no line matches" in screen_text(app), "the message")
+        await until(pilot, lambda: "no line matches" in messages(app), "the message")
 
 
 async def test_only_the_lines_of_the_task_or_slot() -> None:
@@ -379,7 +381,7 @@ async def test_export(ending: str, tmp_path: Path) -> None:
         await pilot.press("e")
         await typed(pilot, str(target))
         assert target.read_text() == "mine"
-        await until(pilot, lambda: "is there already" in screen_text(app), "the message")
+        await until(pilot, lambda: "is there already" in messages(app), "the message")
 
 
 async def test_export_to_nowhere(tmp_path: Path) -> None:
@@ -390,7 +392,7 @@ async def test_export_to_nowhere(tmp_path: Path) -> None:
         ]:
             await pilot.press("e")
             await typed(pilot, wrong)
-            await until(pilot, lambda says=says: says in screen_text(app), says)  # type: ignore[misc]
+            await until(pilot, lambda says=says: says in messages(app), says)  # type: ignore[misc]
 
 
 async def test_report_and_help() -> None:
@@ -444,9 +446,9 @@ async def test_the_command_palette_has_every_key() -> None:
         await until(pilot, lambda: "next failed turn" in screen_text(app), "the hit")
         await pilot.press("enter")
         await pilot.pause()
-    from ckptlog.tui.commands import TimelineCommands
-
-    offered = {action for _, action in TimelineCommands(app.screen)._commands()}
+        assert number(app) == 7
+        screen = app.screen
+    offered = {action for _, action in TimelineCommands(screen)._commands()}
     assert offered == {key.action for key in KEYS}
 
 

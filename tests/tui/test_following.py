@@ -1,0 +1,167 @@
+"""Growing logs: new turns, where the view stays, rotation, truncation, a pipe; and a long log's progress."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ckptlog.analysis import analyze
+from ckptlog.tui.app import TimelineApp
+from ckptlog.tui.loading import Loader, Picture, Progress
+from ckptlog.tui.piped import PipedLog
+from tests.tui.conftest import EVICTED, REJECTED, messages, opened, until
+
+
+def cut_before(path: Path, turn: int) -> int:
+    """Where in a log the ``turn``-th turn begins, in bytes."""
+    line = analyze(str(path)).report.turns[turn - 1].lines[0]
+    return sum(len(each) for each in path.read_bytes().splitlines(keepends=True)[: line - 1])
+
+
+async def test_new_turns_appear_and_the_view_stays_at_the_end(tmp_path: Path) -> None:
+    data, cut = EVICTED.read_bytes(), cut_before(EVICTED, 5)
+    log = tmp_path / "server.log"
+    log.write_bytes(data[:cut])
+    async with opened(log, follow=True) as (app, pilot):
+        await until(pilot, lambda: len(app.book.turns) == 4, "four turns")
+        await pilot.press("end")
+        assert app.item is not None
+        assert app.item.number == 4
+        with log.open("ab") as file:
+            file.write(data[cut:])
+        await until(pilot, lambda: len(app.book.turns) == 8, "all turns")
+        assert app.item.number == 8
+        assert "new failure" in app._news
+        # what was seen is what batch says
+        batch = analyze(str(EVICTED)).report
+        assert [turn.outcome for turn in app.book.report.turns] == [turn.outcome for turn in batch.turns]
+        assert [turn.lines for turn in app.book.report.turns] == [turn.lines for turn in batch.turns]
+        await pilot.press("right_square_bracket")
+        assert app.item.number == 7
+        assert not app._news
+
+
+async def test_the_view_stays_where_the_user_put_it(tmp_path: Path) -> None:
+    data, cut = EVICTED.read_bytes(), cut_before(EVICTED, 5)
+    log = tmp_path / "server.log"
+    log.write_bytes(data[:cut])
+    async with opened(log, follow=True) as (app, pilot):
+        await until(pilot, lambda: len(app.book.turns) == 4, "four turns")
+        await pilot.press("home", "down")
+        with log.open("ab") as file:
+            file.write(data[cut:])
+        await until(pilot, lambda: len(app.book.turns) == 8, "all turns")
+        assert app.item is not None
+        assert app.item.number == 2
+        await pilot.press("F")
+        assert app.item.number == 8
+
+
+async def test_rotation_and_truncation(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(EVICTED.read_bytes())
+    async with opened(log, follow=True) as (app, pilot):
+        await until(pilot, lambda: len(app.book.turns) == 8, "the first log")
+        log.rename(tmp_path / "server.log.1")
+        log.write_bytes(REJECTED.read_bytes())
+        await until(pilot, lambda: len(app.book.turns) == 14, "the rotated log's successor")
+        first, second = app.book.turns[0].turn, app.book.turns[8].turn
+        assert (first.source, second.source) == (0, 1)
+        # the raw lines of both are still there
+        await pilot.press("home", "enter")
+        await pilot.pause()
+        assert "slot" in app.raw_log._line(first.lines[0])
+        log.write_bytes(b"")
+        await pilot.pause(0.5)
+        with log.open("ab") as file:
+            file.write(EVICTED.read_bytes())
+        await until(pilot, lambda: len(app.book.turns) == 22, "what came after the truncation")
+
+
+async def test_a_pipe(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    data, cut = EVICTED.read_bytes(), cut_before(EVICTED, 5)
+    os.write(writing, data[:cut])
+    piped = PipedLog(reading)
+    app = TimelineApp(["-"], follow=True, piped=piped)
+    async with app.run_test(size=(100, 32)) as pilot:
+        await until(pilot, lambda: len(app.book.turns) == 4, "the first turns")
+        os.write(writing, data[cut:])
+        os.close(writing)
+        await until(pilot, lambda: app.progress.phase == "done", "the end of the pipe")
+        assert len(app.book.turns) == 8
+        await pilot.press("end", "enter")
+        await pilot.pause()
+        assert "slot" in app.raw_log._line(app.book.turns[7].turn.lines[0])
+    assert app.loader_ended(10)
+    path = piped.path
+    piped.close()
+    assert not os.path.exists(path)
+
+
+async def test_a_log_without_turns_is_waited_for(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(b"")
+    async with opened(log, follow=True) as (app, pilot):
+        await pilot.pause(0.3)
+        assert app.failure is None
+        await pilot.press(
+            "j", "enter", "w", "c", "right_square_bracket", "slash", "escape", "question_mark", "escape"
+        )
+        log.write_bytes(EVICTED.read_bytes())
+        await until(pilot, lambda: len(app.book.turns) == 8, "the turns")
+
+
+def read_all(path: Path, stop_after: int | None = None) -> tuple[list[Picture], list[Progress]]:
+    """What the loader tells of a log; stopped after some pictures if asked."""
+    pictures: list[Picture] = []
+    progress: list[Progress] = []
+
+    def on_picture(picture: Picture) -> None:
+        pictures.append(picture)
+        if stop_after is not None and len(pictures) >= stop_after:
+            loader.stop()
+
+    loader = Loader([str(path)], follow=False, on_picture=on_picture, on_progress=progress.append)
+    loader.start()
+    assert loader.join(120)
+    return pictures, progress
+
+
+def test_a_long_log_shows_its_first_turns_early_and_can_be_stopped(tmp_path: Path) -> None:
+    log = tmp_path / "long.log"
+    log.write_bytes(EVICTED.read_bytes() * 60)
+    pictures, _ = read_all(log, stop_after=1)
+    first, last = pictures[0], pictures[-1]
+    assert first.report.turns
+    assert first.progress.taken <= 512 << 10
+    assert first.progress.total == log.stat().st_size
+    assert last.progress.phase == "stopped"
+    assert last.progress.taken < log.stat().st_size
+
+
+def test_the_loader_says_the_same_as_batch() -> None:
+    pictures, _ = read_all(EVICTED)
+    assert pictures[-1].report == analyze(str(EVICTED)).report
+    assert pictures[-1].progress.phase == "done"
+
+
+def test_progress_has_an_estimate() -> None:
+    assert Progress("reading", 25, 100, 2.0).left == 6.0
+    assert Progress("reading", 25, None, 2.0).left is None
+    assert Progress("reading", 0, 100, 2.0).left is None
+
+
+async def test_escape_stops_reading(tmp_path: Path) -> None:
+    log = tmp_path / "long.log"
+    log.write_bytes(EVICTED.read_bytes() * 200)
+    app = TimelineApp([str(log)])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.book.turns, "the first turns")
+        assert app.progress.phase == "reading"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.progress.phase == "stopped", "stopped")
+        assert app.book.turns
+        await pilot.press("F")
+        assert "not followed" in messages(app)
+    assert app.loader_ended(60)
