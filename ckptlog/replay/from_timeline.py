@@ -131,6 +131,8 @@ class _Steps:
         self.settings = settings
         self.held: dict[int, int] = {}
         self.by_slot: dict[int, list[model.Turn]] = {}
+        #: slots whose checkpoints are not known, neither from the log nor by replay from an empty slot
+        self.unknown: set[int] = set()
         #: ends of turns by the tokens then held, in order
         self.ends: dict[int, list[model.Turn]] = {}
         self.loaded: set[int] = set()
@@ -154,11 +156,16 @@ class _Steps:
                     steps.append(Answer(turn.slot, turn.task, turn.n_released))
                 self._ended(turn)
                 continue
-            self._origin(turn, steps, origins)
+            if not self.run.start_seen and turn.slot not in self.held and not turn.before_known:
+                self.unknown.add(turn.slot)
+            self._origin(turn, steps)
             converted = self._turn(turn, turn.no in busy)
             if converted is not None:
                 steps.append(converted)
                 origins[turn.no] = len(steps)
+                if converted.n_common == 0:
+                    # nothing in common: whatever the list held is gone
+                    self.unknown.discard(turn.slot)
                 self._ended(turn)
         return _with_saves(steps, origins)
 
@@ -170,7 +177,7 @@ class _Steps:
         self.held[turn.slot] = turn.n_released
         self.ends.setdefault(turn.n_released, []).append(turn)
 
-    def _origin(self, turn: model.Turn, steps: list[Step], origins: dict[int, int]) -> None:
+    def _origin(self, turn: model.Turn, steps: list[Step]) -> None:
         """Steps that bring the slot to the content this turn found."""
         assert turn.slot is not None
         slot, held = turn.slot, self.held.get(turn.slot, 0 if self.run.start_seen else None)
@@ -180,20 +187,24 @@ class _Steps:
             source = self._source(n_tokens, turn)
             if source is not None:
                 steps.append(Load(slot, source.no, file=not turn.cache_loaded))
+                self.unknown.discard(slot)
             else:
                 n_tokens = _n_held(turn) if n_tokens is None else n_tokens
                 steps.append(Adopt(slot, n_tokens, known))
+                self._adopted(turn)
             self._now_holds(slot, n_tokens)
             return
         if _more_than_held(turn):
             # more than the slot held: a cache entry or file came in without a visible line
             steps.append(Adopt(slot, turn.n_cached or 0))
+            self.unknown.add(slot)
             self._now_holds(slot, turn.n_cached)
             return
         if turn.was_empty or turn.n_held_slot == 0:
             if held != 0:
                 steps.append(Clear(slot))
                 self._now_holds(slot, 0)
+            self.unknown.discard(slot)
             return
         if turn.n_held_slot is not None and turn.n_held_slot != held:
             if held is not None and any(
@@ -201,7 +212,15 @@ class _Steps:
             ):
                 steps.append(Clear(slot))
             steps.append(Adopt(slot, turn.n_held_slot, known))
+            self._adopted(turn)
             self._now_holds(slot, turn.n_held_slot)
+
+    def _adopted(self, turn: model.Turn) -> None:
+        assert turn.slot is not None
+        if turn.before_known:
+            self.unknown.discard(turn.slot)
+        else:
+            self.unknown.add(turn.slot)
 
     def _n_loaded(self, turn: model.Turn) -> int | None:
         """Tokens of what was loaded. Where the common prefix contradicts the length that was noted, the
@@ -277,7 +296,7 @@ class _Steps:
         n_common = turn.n_common
         if turn.chunk_end is not None:
             n_common = turn.chunk_end
-        list_known = self.settings.memory == "plain" or turn.before_known
+        list_known = self.settings.memory == "plain" or turn.before_known or turn.slot not in self.unknown
         if _more_than_held(turn):
             n_common, list_known = None, False
         n_ended = None

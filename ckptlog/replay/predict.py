@@ -193,7 +193,9 @@ class _Predictor:
         if predicted.low != predicted.high:
             # whatever was made at or before the highest possible reuse point may not have been
             doubt.shaky.update({id(c): c for c in made if c.n_tokens <= predicted.high})
-            doubt.maybe.append((predicted.low, predicted.high + 1))
+            if self.is_swa:
+                # evaluation began one token before whichever checkpoint it was, and may have made one there
+                doubt.maybe.append((max(1, predicted.low), predicted.high + 1))
             doubt.memory = self.is_swa
         doubt.maybe += self._hidden_cuts(learned, played, doubt)
         if doubt.maybe:

@@ -76,7 +76,9 @@ class WhatIfSummary(msgspec.Struct):
     ram_mib_now: float | None = None
     n_open: int = 0
     n_saved_range: Range | None = None
+    #: costly re-prefills then (of ``n_costly_open`` the range leaves it open) and now
     n_costly: int = 0
+    n_costly_open: int = 0
     n_costly_now: int = 0
 
 
@@ -345,7 +347,8 @@ def _costly(turn: Turn, n_common: int | None, n_cached: int | None, verdict: Tur
 def _add(record: WhatIfTurn, summary: WhatIfSummary, prompt_ms: float | None, bounds: Range) -> None:
     """Add a turn to the sums and give it its time."""
     summary.n_costly_now += record.costly
-    summary.n_costly += record.costly_whatif is not False
+    summary.n_costly += record.costly_whatif is True
+    summary.n_costly_open += record.costly_whatif is None
     summary.n_open += record.n_cached_whatif is None
     if record.n_cached is None or summary.n_saved_range is None:
         return
@@ -367,6 +370,7 @@ def _sum(summaries: Sequence[WhatIfSummary]) -> WhatIfSummary:
         total.ms_saved = round(total.ms_saved + summary.ms_saved, 3)
         total.n_open += summary.n_open
         total.n_costly += summary.n_costly
+        total.n_costly_open += summary.n_costly_open
         total.n_costly_now += summary.n_costly_now
         total.ram_mib = _larger(total.ram_mib, summary.ram_mib)
         total.ram_mib_now = _larger(total.ram_mib_now, summary.ram_mib_now)

@@ -91,7 +91,6 @@ def _trust(page: Page, answer: WhatIf) -> None:
 def _verdict(page: Page, summary: WhatIfSummary, flags: str) -> None:
     """What these flags would have changed, and their price."""
     page.para(Text.assemble("With ", (flags, "bold cyan"), ":"), first="  ", rest=4)
-    gone = summary.n_costly_now - summary.n_costly
     if summary.n_saved > 0:
         parts = [f"{summary.n_saved:,} tokens less to process"]
         if summary.ms_saved > 0:
@@ -101,11 +100,11 @@ def _verdict(page: Page, summary: WhatIfSummary, flags: str) -> None:
         page.para(f"  {-summary.n_saved:,} tokens MORE to process", style="bold red")
     else:
         page.para("  nothing saved, nothing lost", style="bold")
-    if summary.n_costly_now or summary.n_costly:
-        words = f"{summary.n_costly:,} of {plural(summary.n_costly_now, 'costly re-prefill')} left"
-        if gone < 0:
-            words = f"{summary.n_costly:,} costly re-prefills instead of {summary.n_costly_now:,}"
-        page.para(f"  {words}")
+    if summary.n_costly_now or summary.n_costly or summary.n_costly_open:
+        words = f"{summary.n_costly:,} costly re-prefills left of {summary.n_costly_now:,}"
+        if summary.n_costly_open:
+            words += f"; in {plural(summary.n_costly_open, 'more turn')} the log leaves it open"
+        page.para(words, first="  ")
     page.para(f"  {_ram(summary)}", style="dim")
 
 
@@ -189,15 +188,26 @@ def _turns(page: Page, turns: Sequence[WhatIfTurn]) -> None:
     runs = len({turn.run for turn in turns}) > 1
     head = f"{'run ' if runs else ''}{'slot':>4} {'task':>7} {'prompt':>8}  {'cached':>7} {'then':>13} {'saved':>8} {'time':>7}"
     page.line(Text(f"  {head}", "bold"))
-    for turn in shown[:_ROWS]:
-        page.line(_row(turn, runs))
+    rest = []
     if len(shown) > _ROWS:
-        rest = shown[_ROWS:]
+        # the turns that matter most, still in the log's order
+        rest = sorted(shown, key=_weight, reverse=True)[_ROWS:]
+        left_out = {id(turn) for turn in rest}
+        shown = [turn for turn in shown if id(turn) not in left_out]
+    for turn in shown:
+        page.line(_row(turn, runs))
+    if rest:
         saved = sum(turn.n_saved or 0 for turn in rest)
-        page.para(f"  ... {len(rest):,} more like these: {saved:+,} tokens", style="dim")
-    left = len(turns) - len(shown)
+        page.para(f"  ... {len(rest):,} more that change less: {saved:+,} tokens", style="dim")
+    left = len(turns) - len(shown) - len(rest)
     if left:
         page.para(f"  {plural(left, 'turn')} the same", style="dim")
+
+
+def _weight(turn: WhatIfTurn) -> tuple[bool, int]:
+    """How much a turn changes, at most."""
+    ends = turn.n_cached_whatif_range or (turn.n_cached_whatif or 0,)
+    return turn.costly_whatif is True, max(abs(end - (turn.n_cached or 0)) for end in ends)
 
 
 def _row(turn: WhatIfTurn, runs: bool) -> Text:
