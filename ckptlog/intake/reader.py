@@ -7,6 +7,8 @@ lines are the same however the bytes are cut.
 from __future__ import annotations
 
 import io
+import os
+import select
 from collections.abc import Callable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple
@@ -27,6 +29,8 @@ SPOOL_MEMORY = 32 << 20
 
 # a line is cut on a character's edge, so up to three bytes behind the limit must be known
 _MARGIN = 4
+# how long a pipe without news is waited for before looking whether to stop
+_LOOK_SECONDS = 0.2
 
 
 class Chunk(NamedTuple):
@@ -284,11 +288,13 @@ def read_chunks(
     max_bytes: int | None = None,
     spool: bool = True,
     progress: Callable[[int], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
 ) -> Iterator[Chunk]:
     """All of a source, chunk by chunk; ``source.facts`` is complete when the iterator is through.
 
     ``spool`` keeps a copy of what can't be read twice (a pipe), for LineStore. ``progress`` is
-    called with the raw bytes taken so far. A source that is binary is given up after one chunk.
+    called with the raw bytes taken so far. When ``stopped`` says so, it ends with what was read, also
+    while a pipe gives nothing. A source that is binary is given up after one chunk.
 
     Raises InputError if it can't be read or holds more than ``max_bytes``.
     """
@@ -298,13 +304,17 @@ def read_chunks(
         file: BinaryIO = io.BufferedReader(raw, buffer_size=1 << 20)
         if spool and source.spool is None and not _can_seek(raw):
             source.spool = SpooledTemporaryFile(max_size=SPOOL_MEMORY)  # noqa: SIM115 - lives as long as the source
-        while data := _read(file, source, chunk_bytes):
+        # a blocking read of a pipe can't be interrupted: Polars' handler of SIGINT makes it go on
+        waits = not _can_seek(raw) and os.name != "nt"
+        while data := (
+            _read_waiting(raw, source, chunk_bytes, stopped) if waits else _read(file, source, chunk_bytes)
+        ):
             if source.spool is not None:
                 source.spool.write(data)
             yield from feeder.stream(data)
             if progress is not None:
                 progress(source.facts.raw_bytes)
-            if source.facts.binary:
+            if source.facts.binary or (stopped is not None and stopped()):
                 break
     yield from feeder.finish()
 
@@ -316,8 +326,21 @@ def _can_seek(file: io.RawIOBase) -> bool:
         return False
 
 
-def _read(file: BinaryIO, source: Source, size: int) -> bytes:
+def _read(file: BinaryIO | io.FileIO, source: Source, size: int) -> bytes:
     try:
-        return file.read(size)
+        return file.read(size) or b""
     except OSError as error:
         raise InputError(f"can't read {source.name}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _read_waiting(raw: io.FileIO, source: Source, size: int, stopped: Callable[[], bool] | None) -> bytes:
+    """As ``_read`` for a pipe that may give nothing for long, and be stopped or interrupted then."""
+    pieces: list[bytes] = []
+    while size > 0 and not (stopped is not None and stopped()):
+        if select.select([raw], [], [], _LOOK_SECONDS)[0]:
+            data = _read(raw, source, size)
+            if not data:
+                break
+            pieces.append(data)
+            size -= len(data)
+    return b"".join(pieces)
