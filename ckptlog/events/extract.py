@@ -259,7 +259,7 @@ def _integer(tokens: pl.Expr, index: int) -> pl.Expr:
 
 def _number(tokens: pl.Expr, field: NumberField, position: int) -> pl.Expr:
     """A field as Int64 or Float64, as its example was written; null for what is no number."""
-    token = tokens.list.get(field.index, null_on_oob=True)
+    token = tokens.list.get(field.token, null_on_oob=True)
     number = token.cast(pl.Float64 if field.is_float else pl.Int64, strict=False)
     number = pl.when(number <= BEYOND).then(number)
     # two fields may have one name (a wording that prints a number twice): the last one counts

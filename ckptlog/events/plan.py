@@ -16,10 +16,10 @@ from ckptlog.intake.unwrap import Envelope, Span, unwrap
 
 
 class NumberField(NamedTuple):
-    """A field that is the ``index``-th number token of the line."""
+    """A field that is the ``token``-th number token of the line, from 0."""
 
     name: str
-    index: int
+    token: int
     negative: bool
     is_float: bool
 
@@ -159,13 +159,13 @@ class Planner:
         assert plan.envelope is not None
         assert plan.message is not None
         envelope = plan.envelope
-        base: str | None = line
+        base = line
         offset = envelope.message_start
         if offset < 0 or LINE_END.fullmatch(line, offset + len(envelope.message)) is None:
-            base = json_message(line)
-            if base is None:
+            unescaped = json_message(line)
+            if unescaped is None:
                 return False
-            base = base.rstrip()
+            base = unescaped.rstrip()
             offset = len(base) - len(envelope.message)
             if offset < 0 or base[offset:] != envelope.message:
                 return False
@@ -305,6 +305,10 @@ def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Even
                 return None
         else:
             fields[name] = number_or_text(item.text)
+    head = WINDOW_HEADS.get(message.kind)
+    if head is not None:
+        # the window's own leading spaces count, which the grammar passes over
+        fields["text"] = envelope.message.partition(head)[2][1:]
     return Event(
         wording_of(message, envelope), line_no, number(envelope.time, stamp), number(envelope.port, whole),
         number(envelope.slot, whole), number(envelope.task, whole), fields, line, message.kind,

@@ -27,7 +27,7 @@ class Tracker:
         self.source = source
         self.on_turn = on_turn
         self.runs: list[Run] = []
-        self._first_run = 0 if before is None else before._first_run + len(before.runs)
+        self._first_run: int = 0 if before is None else before._first_run + len(before.runs)
         self._streams: dict[int | None, Stream] = {}
         self._before = before
 
