@@ -20,6 +20,7 @@ from ckptlog import __version__
 from ckptlog.errors import CkptlogError, ExitCode, NothingToJudge
 from ckptlog.records import SCHEMA, Report, Summary, Tool
 from ckptlog.report.digest import Numbered
+from ckptlog.report.safe import safe_text
 from ckptlog.report.words import label, plural
 from ckptlog.tui.book import Book, TurnId, id_of
 from ckptlog.tui.checkpoint_table import CheckpointTable
@@ -511,15 +512,20 @@ class TimelineApp(App[None]):
             return
         finding = self.book.finding_of(item)
         numbers = [other.number for other in finding.turns] if finding else [item.number]
-        self.copy_to_clipboard(as_markdown(self.book.report, numbers))
+        self._copy(as_markdown(self.book.report, numbers))
         self._say("the finding is in the clipboard, as Markdown")
+
+    def _copy(self, text: str) -> None:
+        """To the clipboard; a lone surrogate of a file name has no UTF-8 and is escaped."""
+        self.copy_to_clipboard(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
     def action_copy_flags(self, n: int) -> None:
         item = self.item
         fixes = item.turn.fixes if item else []
         flags = " ".join(fixes[n].flags) if n < len(fixes) else ""
         if flags:
-            self.copy_to_clipboard(flags)
+            # it will be pasted into a shell
+            self._copy(safe_text(flags))
             self._say(f"in the clipboard: {flags}")
         else:
             self._say("this turn has no flags to copy")
