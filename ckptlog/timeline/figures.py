@@ -41,6 +41,7 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     _cached_and_prompt(turn)
     _partial_work(turn)
     _common(run, turn)
+    _without_impossible_reuse(turn)
     if turn.list_visible and turn.prompt_done and (turn.n_prompt or 0) >= SURE_TO_CHECKPOINT:
         run.n_prompts_shown += 1
 
@@ -147,6 +148,18 @@ def _without_lost_batch(turn: Turn) -> None:
     rest = turn.n_prompt - turn.n_processed
     if turn.n_cached == turn.batch_starts[0] and 0 <= rest < turn.n_cached and turn.input_truncated is None:
         turn.n_cached, turn.basis["n_cached"] = rest, "derived"
+
+
+def _without_impossible_reuse(turn: Turn) -> None:
+    """More reused than there was in common: the lines of the first batches are missing."""
+    if turn.n_common is None or turn.n_cached is None or turn.n_cached <= turn.n_common or turn.chunk_moves:
+        return
+    if turn.basis.get("n_common") != "observed" or turn.n_cached not in turn.batch_starts:
+        return
+    for name in ("n_cached", "n_processed", "n_generated"):
+        if name == "n_cached" or turn.basis.get(name) == "derived":
+            setattr(turn, name, None)
+            turn.basis.pop(name, None)
 
 
 def _restored_n_past(turn: Turn) -> int | None:
