@@ -19,7 +19,7 @@ def contradictions(report: Report) -> list[str]:
         if turn.n_prompt is not None and turn.n_cached is not None:
             if turn.n_cached > turn.n_prompt:
                 found.append(f"{where}cached {turn.n_cached} of {turn.n_prompt}")
-            finished = turn.ended == "release" and turn.child_of is None and turn.outcome != "not-completion"
+            finished = turn.prompt_ms is not None and turn.child_of is None
             cut_prompt = turn.variant == "input"
             judged = finished and not cut_prompt and turn.n_processed is not None
             if judged and turn.n_cached + (turn.n_processed or 0) != turn.n_prompt:
