@@ -18,6 +18,9 @@ _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-siz
 #: tokens; a prompt shorter than this is processed in no time
 _LONG_PROMPT = 512
 
+#: share of prompt tokens; an agent's session reuses most of its prompts
+_LITTLE_REUSE = 0.5
+
 _RANK: dict[str, int] = {outcome: rank for rank, outcome in enumerate((*FAILURES, "error"))}
 
 
@@ -164,6 +167,25 @@ class Digest:
             if turn.trigger == "prefix-rewritten" and (turn.n_processed or 0) >= _LONG_PROMPT:
                 groups.setdefault(turn.cause, []).append(item)
         return [Finding(items) for items in groups.values()]
+
+    @cached_property
+    def unshared(self) -> list[Numbered]:
+        """Long prompts, healthy each by itself, that found nothing or another conversation in a slot
+        that had been used before; empty unless they are why little was reused in all."""
+        reuse = self.report.summary.reuse
+        if self.findings or self.rewritten or reuse is None or reuse >= _LITTLE_REUSE:
+            return []
+        used: set[tuple[int, int | None]] = set()
+        found = []
+        for item in self.turns:
+            turn = item.turn
+            alone = turn.outcome == "cold" or (
+                turn.severity == "harmless" and turn.trigger != "prefix-rewritten"
+            )
+            if alone and (turn.n_processed or 0) >= _LONG_PROMPT and (turn.run, turn.slot) in used:
+                found.append(item)
+            used.add((turn.run, turn.slot))
+        return found
 
     @cached_property
     def fine(self) -> int:

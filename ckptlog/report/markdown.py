@@ -15,7 +15,14 @@ from ckptlog.report.fold import Fold, fold
 from ckptlog.report.loss import loss
 from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
-from ckptlog.report.text_findings import mismatch_words, numbers, place, quoted, rewritten_words
+from ckptlog.report.text_findings import (
+    mismatch_words,
+    numbers,
+    place,
+    quoted,
+    rewritten_words,
+    unshared_words,
+)
 from ckptlog.report.text_table import fold_words, group_name, turn_groups
 from ckptlog.report.words import (
     how_sure,
@@ -97,6 +104,8 @@ def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
     notes = [escape(rewritten_words(finding)) for finding in what.rewritten]
+    if what.unshared:
+        notes.append(escape(unshared_words(what)))
     if not what.findings:
         if what.unjudged:
             turns = plural(len(what.unjudged), "turn")

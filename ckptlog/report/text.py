@@ -13,7 +13,13 @@ from ckptlog.report.capture import capture_command, hidden_runs
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, fix_words, rewritten_words
+from ckptlog.report.text_findings import (
+    HEADLINE_LINES,
+    add_finding,
+    fix_words,
+    rewritten_words,
+    unshared_words,
+)
 from ckptlog.report.text_table import add_tables
 from ckptlog.report.words import duration, label, listed, percent, plural, run_words, source_name
 
@@ -121,6 +127,8 @@ def _verdict(page: Page, what: Digest) -> None:
 def _rewritten(page: Page, what: Digest) -> None:
     for finding in what.rewritten:
         page.para(safe_text(rewritten_words(finding)), first="  Note ", rest=7, limit=HEADLINE_LINES)
+    if what.unshared:
+        page.para(unshared_words(what), first="  Note ", rest=7)
 
 
 def _healthy(page: Page, what: Digest) -> None:

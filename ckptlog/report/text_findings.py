@@ -107,6 +107,18 @@ def rewritten_words(finding: Finding) -> str:
     )
 
 
+def unshared_words(what: Digest) -> str:
+    """What to say where nothing failed and little was reused all the same."""
+    turns = what.unshared
+    names = listed([item.number for item in turns], 5)
+    processed = sum(item.turn.n_processed or 0 for item in turns)
+    return (
+        f"Little was reused all the same: in {'turn' if len(turns) == 1 else 'turns'} {names} the slot held "
+        f"nothing of the prompt, or another conversation ({plural(processed, 'token')} processed). If "
+        "conversations take each other's slot, --parallel or --cache-ram keeps them apart."
+    )
+
+
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:
     """A finding in full, told of the turn that it cost most."""
     worst = finding.worst

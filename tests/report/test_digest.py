@@ -156,3 +156,14 @@ def test_a_harmless_reprefill_is_no_finding() -> None:
     assert what.findings == []
     assert [item.number for item in what.harmless] == [13]
     assert what.fine == 13
+
+
+def test_low_reuse_without_a_failure_is_told_of() -> None:
+    def other(line: int) -> TurnRecord:
+        return a_turn(line, 3000, 0, outcome="cold", n_common=0)
+
+    assert [item.number for item in digest(a_report([other(1), other(2), other(3)])).unshared] == [2, 3]
+    assert digest(a_report([other(1)])).unshared == []
+    appended = [a_turn(100 * n, 9000, 8900) for n in range(1, 9)]
+    assert digest(a_report([other(1), other(2), *appended])).unshared == []
+    assert digest(a_report([other(1), other(2), an_evicted_turn(3, 300)])).unshared == []
