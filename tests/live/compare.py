@@ -200,7 +200,8 @@ def prove_checkpoints(truth: Truth, request: Request, turn: TurnRecord) -> str |
     An empty string: the list fits. Else what does not fit. On recurrent and hybrid memory the
     server resumes from the newest checkpoint that is not beyond the common prefix, so the reuse
     names one entry and says that none lies between it and the prefix; on sliding-window memory
-    it resumes at a checkpoint's last position, one less than its ``n_tokens``.
+    it resumes at a checkpoint's last position, one less than its ``n_tokens`` (at ``n_tokens`` where it
+    holds a single one).
     """
     reused, common = request.cache_n, request.lcp_slot
     if turn.checkpoints is None or reused is None or common is None or request.choices:
@@ -222,6 +223,6 @@ def prove_checkpoints(truth: Truth, request: Request, turn: TurnRecord) -> str |
     if truth.model in ("swa", "gemma"):
         if reused == 0:
             return None
-        fits = reused in held or reused + 1 in held or turn.checkpoints.restored is not None
+        fits = reused in held or reused + 1 in held
         return "" if fits else f"the server resumed at {reused}, the list is {held}"
     return None
