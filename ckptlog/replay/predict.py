@@ -2,7 +2,9 @@
 
 The conversation is the log's: prompt lengths, common prefixes, answers. Where the answer hangs on a
 user start that the log never cut, it is a range; each checkpoint that may or may not have been there
-is tracked as a doubt, so that a range holds the truth and a number is one.
+is tracked as a doubt, so that a range holds the truth and a number is one. One coincidence is beyond
+that: a last message of just such a length that its start falls on a cut near the prompt's end looks
+like that cut alone, and the message before it is taken for the last.
 """
 
 from __future__ import annotations

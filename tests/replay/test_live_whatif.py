@@ -39,6 +39,18 @@ def played(scenario: sc.Scenario, models: Path, folder: Path) -> Followed | None
     return follow(converted[0]) if converted and converted[0].turns else None
 
 
+def before_a_coincidence(first: Followed, second: Followed) -> int:
+    """Turns up to one in which the logs contradict each other about user starts: a last message whose
+    start falls on a cut near the prompt's end (its length then is 64 tokens, say) can't be told from that
+    cut, and an earlier one is taken for the last."""
+    for number, (a, b) in enumerate(zip(first.learned, second.learned, strict=False)):
+        for one, other in ((a, b), (b, a)):
+            unseen = set(one.user_starts) - set(other.user_starts)
+            if any(not any(low <= start < high for low, high in other.hidden) for start in unseen):
+                return number
+    return 1 << 30
+
+
 def other_flags(scenario: sc.Scenario) -> sc.Scenario:
     """The same conversation under other checkpoint flags, always the same ones for the same scenario."""
     rng = random.Random(sc.to_json(scenario))
@@ -64,7 +76,7 @@ def test_what_is_predicted_is_what_the_server_does(tmp_path: Path) -> None:
         assert [(m.turn.task, m.expected, m.found) for m in first.mismatches] == []
         second = played(other_flags(scenario), models, tmp_path)
         assert second is not None
-        n = agreeing_turns(first, second)
+        n = min(agreeing_turns(first, second), before_a_coincidence(first, second))
         prediction = predict(first, second.run.settings, second.rules)
         pairs = list(zip(prediction.turns, second.run.turns, strict=False))[:n]
         wrong = [
