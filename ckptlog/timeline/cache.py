@@ -23,6 +23,7 @@ class CacheEntry:
     first_born: int | None = None
     user_starts: list[int] = field(default_factory=list)
     boundaries_seen: bool = False
+    starts_complete: bool = False
 
 
 @dataclass(slots=True)

@@ -275,12 +275,24 @@ def _common(run: Run, turn: Turn) -> None:
         turn.basis["n_common_slot"] = basis if slot_exact == exact else "observed"
     elif slot_range is not None:
         turn.n_common_slot_range = slot_range
+    if exact is not None and _more_than_the_slot(turn, exact):
+        # a saved prompt was swapped in, or (plain memory only) pieces were moved: the level hides which
+        n_cached = turn.n_cached or 0
+        least = n_cached if run.memory in ("swa", "hybrid", "recurrent") else exact
+        exact, common_range = None, (least, max(n_cached, turn.n_prompt or 0))
     if exact is not None:
         turn.n_common = exact
         turn.basis["n_common"] = basis
     elif common_range is not None and not _empty(common_range):
         turn.n_common_range = common_range
     _known(turn)
+
+
+def _more_than_the_slot(turn: Turn, n_common: int) -> bool:
+    """Was more reused than the slot had in common, without a piece moved or a swap shown?"""
+    if turn.list_visible or turn.cache_loaded or turn.chunk_moves or turn.n_cached is None:
+        return False
+    return turn.basis.get("n_cached") == "derived" and turn.n_cached > n_common + 1
 
 
 def _load_failed(turn: Turn) -> bool:
@@ -458,6 +470,6 @@ def _known(turn: Turn) -> None:
         values.extend(turn.selection.slot_lcp.values())
         values.extend(lcp for _, lcp, _, _ in turn.selection.candidates)
     values.extend(value for value in (turn.n_common, turn.n_common_slot) if value is not None)
-    if values:
+    if values and not (turn.n_common_range is not None and max(values) < turn.n_common_range[0]):
         turn.n_known = max(values)
         turn.basis["n_known"] = "observed"

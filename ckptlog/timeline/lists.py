@@ -128,6 +128,8 @@ class ListKeeper:
                 turn.before.append(checkpoint)
         if turn.task is not None:
             checkpoint.restored_by.append(turn.task)
+        if state.outlived is not None and checkpoint.line is not None and checkpoint.line < state.outlived[1]:
+            turn.stale = state.outlived
         turn.restored = checkpoint
         turn.restored_at = (f.get("n_tokens"), f.get("n_past"))
         turn.restored_quote = quote(e.line, e.text)
@@ -139,6 +141,7 @@ class ListKeeper:
         if old_rule:
             if state.checkpoints:
                 state.list_lost.append(("shift", e.line, e.text))
+                state.outlived = ("shift", e.line, e.text)
             return
         gone = state.clear_list("shift", e.line, e.text, turn)
         turn.cleared.extend(gone)
@@ -176,6 +179,7 @@ class ListKeeper:
         state.user_starts = sorted({*starts, *found}) if found else starts
         if turn.batch_starts:
             state.boundaries_seen = True
+            state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
 
 
 #: a checkpoint of the first few tokens (BOS, a header) is worth nothing

@@ -214,8 +214,12 @@ class Turn:
     first_born: int | None = None
     user_starts: list[int] = field(default_factory=list)
     boundaries_seen: bool = False
+    #: whether the content's batches were seen from token 0 on, so that no earlier user start is missing
+    starts_complete: bool = False
     #: tokens at the slot's beginning that came from a slot file without checkpoints
     bare_until: int = 0
+    #: what had replaced the content for which the restored checkpoint was made: ("shift" | "slot-file", line, text)
+    stale: tuple[str, int, str | None] | None = None
 
     @property
     def first_user_start(self) -> int | None:

@@ -31,6 +31,10 @@ class SlotState:
     first_born: int | None = None
     user_starts: list[int] = field(default_factory=list)
     boundaries_seen: bool = False
+    #: whether batches of the content were seen from token 0 on
+    starts_complete: bool = False
+    #: the last change of the content that an old build's list survived (why, line, text)
+    outlived: tuple[str, int, str | None] | None = None
     #: tokens at the beginning that came from a slot file without checkpoints
     bare_until: int = 0
 
@@ -40,6 +44,7 @@ class SlotState:
         self.first_born = None
         self.user_starts = []
         self.boundaries_seen = False
+        self.starts_complete = False
         self.bare_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:

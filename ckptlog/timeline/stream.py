@@ -236,6 +236,7 @@ class Stream:
         turn.bare_until = state.bare_until
         turn.user_starts = state.user_starts
         turn.boundaries_seen = state.boundaries_seen
+        turn.starts_complete = state.starts_complete
         turn.before = list(state.checkpoints)
         state.turn = turn
         state.last_turn = turn
@@ -281,6 +282,7 @@ class Stream:
             state.first_born = entry.first_born
             state.user_starts = list(entry.user_starts)
             state.boundaries_seen = entry.boundaries_seen
+            state.starts_complete = entry.starts_complete
         if entry is None or entry.checkpoints is None:
             state.list_known = False
             return
@@ -354,7 +356,14 @@ class Stream:
         kept = turn.n_common if turn.n_common is not None else turn.n_cached or 0
         bare = turn.content_from == "slot-file" and not any(c.origin == "slot-file" for c in turn.before or [])
         if bare:
+            # what was remembered belongs to other content; a list that is still there (up to b10001) too
+            state.new_content()
             state.bare_until = kept
+            turn.first_born, turn.user_starts = None, []
+            turn.boundaries_seen = turn.starts_complete = False
+            if any(c.turn_no != turn.no for c in (*state.checkpoints, *turn.invalidated)) or turn.restored is not None:
+                state.outlived = ("slot-file", turn.first_line, None)
+                turn.stale = state.outlived if turn.restored is not None else None
         elif turn.batch_starts or turn.n_processed:
             state.bare_until = min(state.bare_until, kept)
 
@@ -436,6 +445,7 @@ class Stream:
         entry = CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line)
         entry.first_born = state.first_born
         entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
+        entry.starts_complete = state.starts_complete
         self.cache.save(entry)
 
     def on_cache_already(self, e: Event) -> None:
