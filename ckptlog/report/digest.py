@@ -179,10 +179,9 @@ class Digest:
         found = []
         for item in self.turns:
             turn = item.turn
-            alone = turn.outcome == "cold" or (
-                turn.severity == "harmless" and turn.trigger != "prefix-rewritten"
-            )
-            if alone and (turn.n_processed or 0) >= _LONG_PROMPT and (turn.run, turn.slot) in used:
+            n_new, n_cached = turn.n_processed or 0, turn.n_cached
+            alone = n_cached is not None and n_new >= max(_LONG_PROMPT, 19 * n_cached)
+            if alone and turn.outcome in (*HEALTHY, *FAILURES) and (turn.run, turn.slot) in used:
                 found.append(item)
             used.add((turn.run, turn.slot))
         return found

@@ -38,7 +38,11 @@ class Fold:
 
 def _signature(item: Numbered) -> tuple[object, ...]:
     turn = item.turn
-    return turn.outcome, turn.variant, turn.cause, turn.severity, turn.failed
+    # a turn that reused a tenth is not like one that reused nearly all
+    mostly_reused = None
+    if turn.n_cached is not None and turn.n_prompt is not None:
+        mostly_reused = 2 * turn.n_cached >= turn.n_prompt
+    return turn.outcome, turn.variant, turn.cause, turn.severity, turn.failed, mostly_reused
 
 
 def _stretches(items: Sequence[Numbered]) -> list[list[Numbered]]:

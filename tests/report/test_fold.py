@@ -36,6 +36,12 @@ def test_a_stretch_is_its_first_turn_and_a_count() -> None:
     assert shape("......x....", 10) == ["1", "5~1", "7", "8", "3~8"]
 
 
+def test_a_turn_that_reused_little_is_not_like_one_that_reused_much() -> None:
+    turns = [Numbered(n, a_turn(n, 1000, 10 if n > 3 else 900)) for n in range(1, 8)]
+    shown = [entry.item.number if isinstance(entry, Row) else len(entry.items) for entry in fold(turns, 10)]
+    assert shown == [1, 2, 4, 3]
+
+
 def test_a_quoted_turn_is_always_shown() -> None:
     assert shape("xxxxxx", 10, keep=(4,)) == ["1", "2~1", "4", "2~1"]
     assert "50" in shape(".x" * 100, 8, keep=(50,))
