@@ -89,7 +89,12 @@ class Feeder:
         assert self._recoder is not None
         chunks += self._text(self._recoder.feed(b"", final=True))
         self._binary.finish()
-        return chunks + self._cutter.finish()
+        chunks += self._cutter.finish()
+        if self.facts.cut_lines:
+            many = self.facts.cut_lines > 1
+            what = f"{self.facts.cut_lines:,} lines were" if many else "one line was"
+            self.facts.warnings.append(f"{what} longer than {MAX_LINE_BYTES >> 20} MiB and cut there")
+        return chunks
 
     def _identify(self) -> bytes:
         self._known = True

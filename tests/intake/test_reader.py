@@ -139,6 +139,7 @@ def test_long_line_is_cut_on_a_character() -> None:
     whole = fed(raw, max_line_bytes=100)
     assert whole[0] == ["before", "€" * 33, "after"]
     assert whole[1].cut_lines == 1
+    assert whole[1].warnings == ["one line was longer than 1 MiB and cut there"]
     assert fed(raw, *range(len(raw)), max_line_bytes=100) == whole
 
 
