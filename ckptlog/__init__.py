@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ckptlog.analysis import Analysis, analyze
+    from ckptlog.analysis.analysis import Analysis
+    from ckptlog.analysis.analyze import analyze
 
 __version__ = "0.1.0"
 
