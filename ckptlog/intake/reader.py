@@ -239,12 +239,16 @@ class _LineCutter:
 
 
 _REPLACEMENT = "\ufffd".encode()
+# first bytes of gzip, zlib and zstd data, which Polars' reader looks for itself
+_LIKE_AN_ARCHIVE = (b"\x1f", b"x", b"(")
 # pieces without a malformed sequence pass unchanged, so small pieces pay
 _MEND_BYTES = 16 << 10
 
 
 def _read_lines(data: bytes) -> pl.Series:
     """The one place that calls Polars' line reader, which is marked unstable."""
+    if data[:1] in _LIKE_AN_ARCHIVE:  # it would be unpacked: text may well begin with "x^"
+        return pl.read_lines(b"\n" + data, name="line")["line"].slice(1)
     return pl.read_lines(data, name="line")["line"]
 
 

@@ -269,3 +269,15 @@ def test_journald_messages_of_bytes() -> None:
     assert read[1:] == lines[1:]
     assert fed(raw, *range(0, len(raw), 7))[0] == read
     assert fed(b"a log\n" + raw)[0] == ["a log", *lines], "only a file of JSON objects is a journal"
+
+
+@pytest.mark.parametrize(
+    "start", [b"x^2 + y", b"x\x01\x06", b"x\x9c", b"(\xb5/\xfd", b"\x1f\x8b\x08", b"\x78\xda"]
+)
+def test_text_in_mid_log_that_begins_like_an_archive(start: bytes) -> None:
+    raw = b"a log of some length, and\n" * 5 + start + b"\nend\n"
+    cut = raw.index(start)
+    source = Source("-")
+    feeder = Feeder(source)
+    chunks = feeder.feed(raw[:cut]) + feeder.feed(raw[cut:]) + feeder.finish()
+    assert lines_of(chunks) == raw.decode("utf-8", "replace").split("\n")[:-1]
