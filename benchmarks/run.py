@@ -21,7 +21,6 @@ import tempfile
 import venv
 from pathlib import Path
 
-from make_log import make
 from measure import Candidate, compare
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +35,13 @@ def peers_python(folder: Path) -> str:
     python = str(folder / "bin" / "python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", *PEERS], check=True)
     return python
+
+
+def make(log: Path, megabytes: float, level: int = 4, slots: int = 4) -> None:
+    """A log, made in another process: what this one held would count as the peak of all it starts."""
+    command = [sys.executable, str(HERE / "make_log.py"), str(log)]
+    options = {"--megabytes": megabytes, "--level": level, "--slots": slots}
+    subprocess.run([*command, *(str(word) for pair in options.items() for word in pair)], check=True)
 
 
 def diagnose(log: Path, name: str = "ckptlog diagnose") -> Candidate:
