@@ -7,6 +7,7 @@ length", "removing obsolete", "found better prompt", "removing oldest entry", "-
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ckptlog.timeline.model import Checkpoint, Dropped
@@ -86,9 +87,10 @@ class RamCache:
         self.settle()
         self._listing = []
 
-    def listed(self, n_tokens: int, n_checkpoints: int) -> None:
+    def listed(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Entries of a listing in the server's order: tokens, and how many checkpoints each holds."""
         if self._listing is not None:
-            self._listing.append((n_tokens, n_checkpoints))
+            self._listing.extend(entries)
 
     def end_listing(self) -> list[CacheEntry]:
         """Make the model agree with the listing; returns the entries that it no longer holds."""
@@ -96,13 +98,14 @@ class RamCache:
             return []
         old, self.entries = self.entries, []
         for n_tokens, n_checkpoints in self._listing:
-            found = next((e for e in old if e.n_tokens == n_tokens), None)
-            if found is not None:
-                old = [e for e in old if e is not found]
-                if found.checkpoints is not None and len(found.checkpoints) != n_checkpoints:
-                    found.checkpoints = None
-                if found.checkpoints is None and n_checkpoints == 0:
-                    found.checkpoints = []
+            for i, found in enumerate(old):
+                if found.n_tokens == n_tokens:
+                    del old[i]
+                    if found.checkpoints is not None and len(found.checkpoints) != n_checkpoints:
+                        found.checkpoints = None
+                    if found.checkpoints is None and n_checkpoints == 0:
+                        found.checkpoints = []
+                    break
             else:
                 found = CacheEntry(n_tokens, [] if n_checkpoints == 0 else None)
             self.entries.append(found)

@@ -173,6 +173,8 @@ class Turn:
     #: last "n_gen = N, tg = R t/s" before a shift: time in microseconds, tokens, tokens per second
     generation_mark: tuple[int, int, float] | None = None
     prompt_done: bool = False
+    #: a sampler was set up or tokens were generated: a completion, whatever else is missing
+    sampled: bool = False
     has_draft: bool = False
     mismatch_seen: bool = False
     mismatch_old: str | None = None

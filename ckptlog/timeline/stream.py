@@ -31,8 +31,13 @@ def rows_of(e: Event, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
     rows = e.f.get("rows")
     if rows is None:
         return [tuple(e.f.get(name) for name in names)]
-    order = [e.f["names"].index(name) if name in e.f["names"] else None for name in names]
-    return [tuple(None if i is None else row[i] for i in order) for row in rows]
+    given: tuple[str, ...] = e.f["names"]
+    if given == names:
+        return list(rows)
+    columns = list(zip(*rows, strict=True))
+    nothing = (None,) * len(rows)
+    wanted = (columns[given.index(name)] if name in given else nothing for name in names)
+    return list(zip(*wanted, strict=True))
 
 
 class Stream:
@@ -519,8 +524,7 @@ class Stream:
         self.cache.begin_listing()
 
     def on_cache_entry(self, e: Event) -> None:
-        for n_tokens, n_checkpoints in rows_of(e, ("n_tokens", "n_checkpoints")):
-            self.cache.listed(n_tokens, n_checkpoints)
+        self.cache.listed(rows_of(e, ("n_tokens", "n_checkpoints")))
 
     def on_cache_update_took(self, e: Event) -> None:
         gone = self.cache.end_listing()
@@ -589,7 +593,7 @@ class Stream:
     def on_init_sampler(self, e: Event) -> None:
         _, turn = self._turn(e, begin=False)
         if turn is not None:
-            turn.prompt_done = True
+            turn.prompt_done = turn.sampled = True
 
     def on_input_truncated(self, e: Event) -> None:
         _, turn = self._turn(e)
@@ -863,7 +867,7 @@ class Stream:
         _, turn = self._turn(e)
         if turn is None:
             return
-        turn.prompt_done = True
+        turn.prompt_done = turn.sampled = True
         if e.t is not None and not turn.shifts and e.f.get("tg") is not None:
             turn.generation_mark = (e.t, e.f["n_gen"], e.f["tg"])
 

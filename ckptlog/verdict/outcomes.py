@@ -107,7 +107,7 @@ def limit_stop(run: Run, turn: Turn) -> Basis | None:
     ``truncated`` is 1 for it from b6900 on, 0 up to b6751; n_tokens + 1 >= n_ctx_slot in both
     (formats: policy, section 5).
     """
-    if turn.shifts or turn.ended != "release" or turn.n_released is None or turn.is_child and turn.error:
+    if turn.shifts or turn.ended != "release" or turn.n_released is None or (turn.is_child and turn.error):
         return None
     if turn.stop_reason in ("eos", "limit"):
         return None
@@ -131,7 +131,7 @@ def not_completion(run: Run, turn: Turn) -> bool:
     """Embeddings and rerank print no timing and end with just their prompt in the slot."""
     if turn.ended != "release" or turn.n_generated is not None or turn.prompt_ms is not None:
         return False
-    if turn.prompt_done or turn.cancel is not None or not turn.start_seen:
+    if turn.sampled or turn.cancel is not None or not turn.start_seen:
         return False
     if turn.empty_prompt:
         return True
