@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ckptlog.analysis.collector import no_collector
 from ckptlog.analysis.to_records import checkpoint_record, run_record, summarize
 from ckptlog.records import SCHEMA, Report, Tool
 
@@ -54,16 +55,17 @@ class Analysis:
     def report(self) -> Report:
         from ckptlog import __version__
 
-        turns = sorted(self.analyzer.turns, key=lambda t: (t.source, t.lines[0], t.lines[1]))
-        return Report(
-            schema=SCHEMA,
-            tool=Tool("ckptlog", __version__),
-            sources=self.analyzer.source_records(),
-            runs=[run_record(run) for run in self.analyzer.runs],
-            turns=turns,
-            checkpoints=[checkpoint_record(c) for run in self.analyzer.runs for c in run.checkpoints],
-            summary=summarize(turns),
-        )
+        with no_collector():
+            turns = sorted(self.analyzer.turns, key=lambda t: (t.source, t.lines[0], t.lines[1]))
+            return Report(
+                schema=SCHEMA,
+                tool=Tool("ckptlog", __version__),
+                sources=self.analyzer.source_records(),
+                runs=[run_record(run) for run in self.analyzer.runs],
+                turns=turns,
+                checkpoints=[checkpoint_record(c) for run in self.analyzer.runs for c in run.checkpoints],
+                summary=summarize(turns),
+            )
 
     @property
     def timeline(self) -> list[Run]:

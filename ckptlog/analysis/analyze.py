@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from ckptlog.analysis.analysis import Analysis
 from ckptlog.analysis.analyzer import Analyzer
+from ckptlog.analysis.collector import no_collector
 from ckptlog.intake.reader import CHUNK_BYTES, read_chunks
 from ckptlog.intake.sources import expand
 
 Path = str | os.PathLike[str]
-
-
-@contextmanager
-def no_collector() -> Iterator[None]:
-    """Without the cycle collector: an analysis makes millions of objects and hardly a cycle, and the
-    collector would look at all of them again and again (a quarter of the time)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def analyze(

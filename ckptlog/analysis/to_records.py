@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.records import (
+    Basis,
     CheckpointRecord,
     CheckpointSettings,
     MismatchRecord,
@@ -75,8 +76,8 @@ def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
     )
 
 
-def _weaker(turn: Turn, *names: str) -> str:  # type: ignore[return]
-    order = ("observed", "derived", "inferred")
+def _weaker(turn: Turn, *names: str) -> Basis:
+    order: tuple[Basis, ...] = ("observed", "derived", "inferred")
     return order[max(order.index(turn.basis.get(name, "derived")) for name in names)]
 
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
 
 import polars as pl
 
@@ -111,7 +110,10 @@ class Extractor:
         unknown = line.str.contains_any(LINE_HEADS) & ~line.str.contains_any(self.known)
         frame = frame.filter(line.str.contains_any(self.literals) | unknown)
         if frame.height and self.flood_heads:
-            frame = frame.filter(~line.str.contains_any(self.flood_heads) | line.str.contains_any(self.text_heads))
+            flood = line.str.contains_any(self.flood_heads)
+            if self.text_heads:
+                flood &= ~line.str.contains_any(self.text_heads)
+            frame = frame.filter(~flood)
         if not frame.height:
             return frame
         text_at = pl.min_horizontal(*(line.str.find(head, literal=True) for head in self.text_heads))
@@ -237,14 +239,13 @@ class Extractor:
 
 def _in_blocks(of: Wording, rows: pl.DataFrame, names: tuple[str, ...]) -> Iterator[Event]:
     """One event for each block of neighbouring lines; its fields are tuples in ``rows``, named by ``names``."""
-    block: list[tuple[Any, ...]] = []
-    last = -2
-    for no, t, port, slot, task, *numbers in rows.iter_rows():
-        if no != last + 1 or not block:
-            block = []
-            yield Event(of, no, t, port, slot, task, {"rows": block, "names": names}, None, of.kind)
-        block.append(tuple(numbers))
-        last = no
+    columns = [rows[f"f{i}"].to_list() for i in range(len(names))]
+    fields = list(zip(*columns, strict=True)) if columns else [()] * rows.height
+    heads = rows.select("no", "t", "port", "slot", "task").with_row_index("at")
+    heads = heads.filter((pl.col("no").diff() != 1).fill_null(value=True))
+    begun = heads["at"].to_list()
+    for (at, no, t, port, slot, task), end in zip(heads.iter_rows(), [*begun[1:], rows.height], strict=True):
+        yield Event(of, no, t, port, slot, task, {"rows": fields[at:end], "names": names}, None, of.kind)
 
 
 _line_number = attrgetter("line")
