@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ckptlog.replay.follow import Followed, follow
 from ckptlog.replay.from_timeline import NotReplayable, run_from_timeline
 from ckptlog.replay.predict import predict
-from ckptlog.replay.sweep import Alternatives, Needed, ram_mib
+from ckptlog.replay.sweep import Alternatives, Needed, is_costly, ram_mib
 from ckptlog.timeline import model
 
 
@@ -58,7 +58,8 @@ def needed_flags(run: model.Run, turns: Iterable[tuple[int, int]]) -> dict[tuple
     found = {}
     for slot, task in wanted:
         index = followed.index_of(slot, task)
-        if index is not None and followed.learned[index].n_common is not None:
+        # what some other slot or a cache entry held is lost in another way; no checkpoint brings it back
+        if index is not None and is_costly(alternatives.under(alternatives.own).turns[index]):
             found[slot, task] = _flags(followed, alternatives.needed(index), index, now)
     return found
 

@@ -139,6 +139,8 @@ def test_needed_flags_are_those_that_work() -> None:
     assert ask(path, Flags(ctx_checkpoints=found.count - 1)).summary.n_costly == 1
     sparse = ckptlog.analyze(SAMPLES / "sparse-checkpoints.log").timeline[0]
     assert not needed_flags(sparse, [(0, 256)])[0, 256].helps
+    # nothing to need: the turn lost nothing that its slot held
+    assert needed_flags(run, [(0, 155)]) == {}
 
 
 @pytest.mark.parametrize(
