@@ -116,9 +116,9 @@ class Extractor:
             frame = frame.filter(~flood)
         if not frame.height:
             return frame
-        text_at = pl.min_horizontal(*(line.str.find(head, literal=True) for head in self.text_heads))
         shaped = line.str.slice(0, SHAPE_CHARS)
         if self.text_heads:
+            text_at = pl.min_horizontal(*(line.str.find(head, literal=True) for head in self.text_heads))
             # behind the head of a window stands free text: the shape ends with the head
             before = line.cast(pl.Binary).bin.slice(0, text_at + len(self.text_heads[0])).cast(pl.String, strict=False)
             shaped = pl.when(line.str.contains_any(self.text_heads)).then(before).otherwise(shaped)
