@@ -30,23 +30,28 @@ _TERMINAL_WORDS = {
 }
 
 
+def compiled(path: Path, start: list[str]) -> Lark:
+    """Lark's LALR parser for a grammar file; its tables are kept in the user's cache folder."""
+    from lark import Lark
+
+    tables = _cache_file(path)
+    return Lark(
+        path.read_text(encoding="utf-8"),
+        parser="lalr",
+        start=start,
+        source_path=str(path),
+        import_paths=[str(path.parent)],
+        maybe_placeholders=False,
+        cache=str(tables) if tables else False,
+        _plugins={"ContextualLexer": _lexer_class()},
+    )
+
+
 class FileParser:
     """The compiled grammar of one file; `parse` takes a kind of that file. `lark` is Lark's own object."""
 
     def __init__(self, path: Path, kinds: Iterable[Kind]) -> None:
-        from lark import Lark
-
-        tables = _cache_file(path)
-        self.lark: Lark = Lark(
-            path.read_text(encoding="utf-8"),
-            parser="lalr",
-            start=[kind.name for kind in kinds],
-            source_path=str(path),
-            import_paths=[str(path.parent)],
-            maybe_placeholders=False,
-            cache=str(tables) if tables else False,
-            _plugins={"ContextualLexer": _lexer_class()},
-        )
+        self.lark: Lark = compiled(path, [kind.name for kind in kinds])
 
     def parse(self, kind: Kind, text: str) -> Message:
         """The message that `text` is by the rule of `kind`; raises `Refused`."""

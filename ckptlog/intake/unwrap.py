@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ckptlog.grammar.files import grammar_file
+from ckptlog.grammar.parsers import compiled
 from ckptlog.intake.json_lines import Json, Text, decode_object, plain_text
 
 if TYPE_CHECKING:
@@ -167,25 +168,9 @@ def _unwrap(text: Text, depth: int) -> Envelope:
 
 @cache
 def _grammar() -> Lark:
-    from lark import Lark
-    from lark.lexer import ContextualLexer
-
-    class Lexer(ContextualLexer):
-        """Where `interegular` is installed Lark compares all terminals for collisions: seconds of work.
-
-        Here terminals overlap by intention, and priorities decide.
-        """
-
-        def __init__(self, conf: Any, states: Any, always_accept: Any = ()) -> None:
-            conf.skip_validation = True
-            super().__init__(conf, states, always_accept)
-
-    return Lark(
-        grammar_file("envelope.lark").read_text(encoding="utf-8"),
-        parser="lalr",
-        start=["headed", "bare", "object", "tagged", "nothing", "searched"],
-        maybe_placeholders=False,
-        _plugins={"ContextualLexer": Lexer},
+    # terminals overlap by intention: priorities decide
+    return compiled(
+        grammar_file("envelope.lark"), ["headed", "bare", "object", "tagged", "nothing", "searched"]
     )
 
 
