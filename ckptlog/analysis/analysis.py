@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ckptlog.analysis.collector import no_collector
-from ckptlog.analysis.to_records import checkpoint_record, run_record, summarize
+from ckptlog.analysis.to_records import summarize
 from ckptlog.records import SCHEMA, Report, Tool
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class Analysis:
                 schema=SCHEMA,
                 tool=Tool("ckptlog", __version__),
                 sources=self.analyzer.source_records(),
-                runs=[run_record(run) for run in self.analyzer.runs],
+                runs=self.analyzer.run_records(),
                 turns=turns,
-                checkpoints=[checkpoint_record(c) for run in self.analyzer.runs for c in run.checkpoints],
+                checkpoints=self.analyzer.checkpoint_records(),
                 summary=summarize(turns),
             )
 

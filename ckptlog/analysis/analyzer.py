@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, cast
 
-from ckptlog.analysis.to_records import turn_record
+from ckptlog.analysis.to_records import checkpoint_record, run_record, turn_record
 from ckptlog.events import Drift, Extractor
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
-from ckptlog.records import SourceRecord, TurnRecord
+from ckptlog.records import CheckpointRecord, Ended, RunRecord, SourceRecord, TurnRecord
 from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.tracker import Tracker
 from ckptlog.verdict.judge import judge
 from ckptlog.verdict.replayed import put_numbers
+
+Format = Literal["prefixed", "legacy", "jsonl", "tagged", "mixed"]
 
 
 class Analyzer:
@@ -58,11 +61,25 @@ class Analyzer:
 
     def finish(self) -> None:
         """No more lines: what is open is cut."""
+        self.end()
+        if self._trackers and self.keep_timeline:
+            put_numbers(self.runs, self.turns)
+
+    def end(self, why: Ended = "cut") -> None:
+        """As ``finish``, but the numbers in fixes stay estimates; ``why`` is what ended the open turns."""
         if self._trackers:
             self._end()
-            self._trackers[-1].finish()
-            if self.keep_timeline:
-                put_numbers(self.runs, self.turns)
+            self._trackers[-1].finish(why)
+
+    @property
+    def extractor(self) -> Extractor:
+        """Of the current source."""
+        return self._extractors[-1]
+
+    @property
+    def tracker(self) -> Tracker:
+        """Of the current source."""
+        return self._trackers[-1]
 
     def _end(self) -> None:
         """The current source is at its end; a following one may go on with its runs."""
@@ -75,9 +92,15 @@ class Analyzer:
     def runs(self) -> list[Run]:
         return [run for tracker in self._trackers for run in tracker.runs]
 
+    def run_records(self) -> list[RunRecord]:
+        return [run_record(run) for run in self.runs]
+
+    def checkpoint_records(self) -> list[CheckpointRecord]:
+        return [checkpoint_record(c) for run in self.runs for c in run.checkpoints]
+
     def source_records(self) -> list[SourceRecord]:
         return [
-            _source_record(source, extractor)
+            source_record(source, extractor)
             for source, extractor in zip(self.sources, self._extractors, strict=True)
         ]
 
@@ -90,7 +113,8 @@ class Analyzer:
             self.on_turn(record)
 
 
-def _source_record(source: Source, extractor: Extractor) -> SourceRecord:
+def source_record(source: Source, extractor: Extractor) -> SourceRecord:
+    """What reading one source has shown."""
     facts = source.facts
     wrapper = _main(extractor.wrappers)
     return SourceRecord(
@@ -116,10 +140,10 @@ def _main(counts: dict[str, int]) -> str | None:
     return word if named[word] * 10 >= total or total < 20 else None
 
 
-def _format(extractor: Extractor):  # type: ignore[no-untyped-def]
+def _format(extractor: Extractor) -> Format | None:
     counts = {word: n for word, n in extractor.formats.items() if word}
     total = sum(counts.values())
     if not total:
         return None
     word = max(counts, key=lambda w: counts[w])
-    return word if counts[word] >= 0.9 * total else "mixed"
+    return cast(Format, word) if counts[word] >= 0.9 * total else "mixed"

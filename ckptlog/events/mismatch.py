@@ -26,6 +26,11 @@ class MismatchWindows:
         self._held: list[Event] = []
         self._chunks: list[Chunk] = []
 
+    @property
+    def is_open(self) -> bool:
+        """Is a window's text not over yet?"""
+        return self._open is not None
+
     def feed(self, events: list[Event], chunk: Chunk) -> list[Event]:
         self._chunks.append(chunk)
         out: list[Event] = []

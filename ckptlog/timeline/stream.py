@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
@@ -40,6 +40,25 @@ def rows_of(e: Event, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
     return list(zip(*wanted, strict=True))
 
 
+class StreamEnd(NamedTuple):
+    """What a stream has seen last: the clock (microseconds), whether a turn, whether the model is loaded anew."""
+
+    last_t: int | None
+    seen_turn: bool
+    waking: bool
+
+
+def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
+    """Does a message of that kind and time come from another process than what was seen before it?"""
+    if t is not None and end.last_t is not None and t < end.last_t - CLOCK_FALL_US:
+        return True
+    if kind in FRESH and end.seen_turn and not end.waking:
+        # with a clock, only a fall of the clock proves a new process (a short-lived one may
+        # restart within the margin); without one, start-up messages behind a turn do
+        return t is None or end.last_t is None or t < end.last_t
+    return False
+
+
 class Stream:
     """The state behind one stream of events (one port)."""
 
@@ -49,6 +68,7 @@ class Stream:
         self.run: Run | None = None
         #: slot files written in this log: path -> (tokens held, checkpoints); they outlive a run
         self.slot_files: dict[str, tuple[int | None, list[Checkpoint]]] = {}
+        self.slot_files_read = False
         self._reset()
         self._handlers: dict[str, Callable[[Event], None]] = {
             name[3:]: getattr(self, name) for name in dir(self) if name.startswith("on_")
@@ -71,6 +91,9 @@ class Stream:
         self.waking = False
         self.tasks: dict[int, Turn] = {}
         self.unfinished: list[tuple[SlotState | None, Turn]] = []
+        self.loaded_entry: CacheEntry | None = None
+        self._mismatch: tuple[Turn, Event] | None = None
+        self._timing_turn: Turn | None = None
 
     # ------------------------------------------------------------------ runs
 
@@ -98,7 +121,7 @@ class Stream:
         startup = STARTUP.get(e.kind)
         if run is None:
             run = self._begin(e)
-        elif self._restarted(e):
+        elif restarted(self.end, e.kind, e.t):
             self.finish("restart")
             run = self._begin(e)
         if e.t is not None:
@@ -138,14 +161,10 @@ class Stream:
         self.run = self.tracker.new_run(self.port, e.line)
         return self.run
 
-    def _restarted(self, e: Event) -> bool:
-        if e.t is not None and self.last_t is not None and e.t < self.last_t - CLOCK_FALL_US:
-            return True
-        if e.kind in FRESH and self.seen_turn and not self.waking:
-            # with a clock, only a fall of the clock proves a new process (a short-lived one may
-            # restart within the margin); without one, start-up messages behind a turn do
-            return e.t is None or self.last_t is None or e.t < self.last_t
-        return False
+    @property
+    def end(self) -> StreamEnd:
+        """How far the stream has come: what a new process is told by."""
+        return StreamEnd(self.last_t, self.seen_turn, self.waking)
 
     def _bracket(self, run: Run, of: Wording) -> None:
         """Narrow the build's bracket by the wording just seen."""
@@ -301,8 +320,6 @@ class Stream:
             self._keep_record(copy)
         for dead in entry.dead:
             state.remember_dead(dead)
-
-    loaded_entry: CacheEntry | None = None
 
     def _keep_record(self, checkpoint: Checkpoint) -> None:
         assert self.run is not None
@@ -705,8 +722,6 @@ class Stream:
             turn.mismatch_old = e.f.get("old_after")
             turn.mismatch_new = e.f.get("new_after")
 
-    _mismatch: tuple[Turn, Event] | None = None
-
     def _mismatch_turn(self, e: Event) -> tuple[SlotState | None, Turn | None]:
         if e.slot is None:  # the head was trimmed away: the slot that began last
             state = self.last_slot
@@ -808,6 +823,7 @@ class Stream:
         state.list_lost.clear()
         state.new_content()
         state.content_from = "slot-file"
+        self.slot_files_read = True
         held, saved = self.slot_files.get(str(e.f.get("path")), (None, []))
         state.held = held
         n = e.f.get("n")
@@ -842,8 +858,6 @@ class Stream:
         if state is not None:
             self.last_slot = state
             self._timing_turn = turn
-
-    _timing_turn: Turn | None = None
 
     def _timed_turn(self, e: Event) -> Turn | None:
         """Old builds print the three timing lines bare, below a head line that names the slot."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ckptlog.events import Event
+from ckptlog.records import Ended
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.stream import Stream
 
@@ -55,12 +56,17 @@ class Tracker:
         for stream in self._streams.values():
             stream.settle()
 
-    def finish(self) -> None:
-        """No more sources: open turns are cut."""
+    def finish(self, why: Ended = "cut") -> None:
+        """No more sources: open turns are cut, or ended by what is known to come next."""
         if self._before is not None:
-            self._before.finish()
+            self._before.finish(why)
         for stream in self._streams.values():
-            stream.finish("cut")
+            stream.finish(why)
+
+    @property
+    def streams(self) -> list[Stream]:
+        """One a port, in the order in which they began."""
+        return list(self._streams.values())
 
     def keep_runs(self) -> list[Run]:
         """The runs worth telling: a router parent's own lines make none where its children have turns."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ckptlog.records import Fix, TurnRecord
@@ -24,19 +25,38 @@ WIDE_STEP = 8192
 
 def put_numbers(runs: Sequence[Run], turns: Sequence[TurnRecord]) -> None:
     """Replace the estimated fixes of turns by what a replay says they need; in place."""
-    wanted: dict[int, list[TurnRecord]] = {}
+    number_runs(runs, turns, runs_to_number(turns))
+
+
+def runs_to_number(turns: Sequence[TurnRecord]) -> list[int]:
+    """The numbers of the runs that are replayed for a report: the costliest, as far as the budget goes."""
+    length = Counter(turn.run for turn in turns)
+    cost: Counter[int] = Counter()
     for turn in turns:
-        if turn.cause in NUMBERED and turn.failed:
-            wanted.setdefault(turn.run, []).append(turn)
-    by_no = {run.no: run for run in runs}
-    cost = {no: sum(t.n_lost or 0 for t in failed) for no, failed in wanted.items()}
+        if _wants_number(turn):
+            cost[turn.run] += turn.n_lost or 0
     budget = MOST_TURNS
-    for no in sorted(wanted, key=lambda n: (-cost[n], n))[:MOST_RUNS]:
-        run = by_no.get(no)
-        if run is None or not run.turns or len(run.turns) > budget:
-            continue
-        budget -= len(run.turns)
-        _number_run(run, wanted[no])
+    chosen: list[int] = []
+    for no in sorted(cost, key=lambda n: (-cost[n], n))[:MOST_RUNS]:
+        if length[no] <= budget:
+            budget -= length[no]
+            chosen.append(no)
+    return chosen
+
+
+def number_runs(runs: Sequence[Run], turns: Sequence[TurnRecord], chosen: Collection[int]) -> None:
+    """As ``put_numbers``, for the runs of these numbers; ``runs`` must have their turns still."""
+    wanted: dict[int, list[TurnRecord]] = {no: [] for no in chosen}
+    for turn in turns:
+        if turn.run in wanted and _wants_number(turn):
+            wanted[turn.run].append(turn)
+    for run in runs:
+        if run.turns and wanted.get(run.no):
+            _number_run(run, wanted[run.no])
+
+
+def _wants_number(turn: TurnRecord) -> bool:
+    return turn.cause in NUMBERED and turn.failed
 
 
 def _number_run(run: Run, failed: list[TurnRecord]) -> None:
