@@ -29,6 +29,7 @@ from ckptlog.tui.evidence import EvidenceList
 from ckptlog.tui.export import as_markdown, as_text, exported, write_new
 from ckptlog.tui.finding import finding_content
 from ckptlog.tui.glyphs import ASCII, UNICODE, Glyphs
+from ckptlog.tui.inks import Inked, InkWell
 from ckptlog.tui.keys import bindings
 from ckptlog.tui.lanes import LaneKey
 from ckptlog.tui.loading import Loader, Picture, Progress
@@ -135,7 +136,7 @@ class TimelineApp(App[None]):
         if self._asking:
             return action in ("leave", "interrupt", "escape", "show_tab", "copy_flags")
         if action == "next_failed":
-            return any(item.turn.failed or item.turn.outcome == "error" for item in self.book.turns)
+            return bool(self.book.failed)
         if action == "step_scope":
             return len(self.book.lanes) > 1
         return True
@@ -143,6 +144,7 @@ class TimelineApp(App[None]):
     # -- layout
 
     def compose(self) -> ComposeResult:
+        yield InkWell()
         yield Static(id="top", markup=False)
         with Container(id="panes"):
             yield TurnList(self.glyphs, id="turns")
@@ -268,9 +270,7 @@ class TimelineApp(App[None]):
         item = self.item
         lane = self.book.lane_of(item) if item else None
         self.map.show(lane, lane.index[item.number] if lane and item else None)
-        self._title_map()
-        if item is not None and lane is not None:
-            self._subtitle(self.map, self._readout(item))
+        self._show_titles()
         self._show_details()
         self._show_status()
 
@@ -295,6 +295,15 @@ class TimelineApp(App[None]):
         if self.map.pitch.turns > 1:
             words += f", {self.map.pitch.turns} turns a column"
         self._title(self.map, words)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_titles)
+
+    def _show_titles(self) -> None:
+        """What stands in the borders is cut to their widths."""
+        self._title_map()
+        if self.item is not None:
+            self._subtitle(self.map, self._readout(self.item))
 
     def _title(self, widget: Widget, text: str) -> None:
         widget.border_title = Content(fitting(widget, text))
@@ -564,6 +573,11 @@ class TimelineApp(App[None]):
             pane = details
         if pane is not None:
             screen.maximize(pane, container=False)
+
+    def watch_theme(self) -> None:
+        """The drawn widgets hold no styles of their own that would tell them."""
+        for widget in self.query(Inked) if self.screen_stack else ():
+            widget.refresh()
 
     def action_dark(self) -> None:
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ class Book:
     outcomes: frozenset[str] = frozenset()
     lane_filter: LaneKey | None = None
     numbers: frozenset[int] | None = None
+    _shown: tuple[object, list[Numbered]] | None = field(default=None, repr=False)
 
     @cached_property
     def digest(self) -> Digest:
@@ -43,6 +44,11 @@ class Book:
     @cached_property
     def turns(self) -> list[Numbered]:
         return [Numbered(number, turn) for number, turn in enumerate(self.report.turns, 1)]
+
+    @cached_property
+    def failed(self) -> list[Numbered]:
+        """The turns that failed or ended in an error."""
+        return [item for item in self.turns if item.turn.failed or item.turn.outcome == "error"]
 
     @cached_property
     def lanes(self) -> dict[LaneKey, Lane]:
@@ -88,7 +94,10 @@ class Book:
     @property
     def shown(self) -> list[Numbered]:
         """The turns that all filters let through, in the log's order."""
-        return [item for item in self.turns if self._passes(item)]
+        filters = (self.outcomes, self.lane_filter, self.numbers)
+        if self._shown is None or self._shown[0] != filters:
+            self._shown = (filters, [item for item in self.turns if self._passes(item)])
+        return self._shown[1]
 
     def _passes(self, item: Numbered) -> bool:
         if self.outcomes and item.turn.outcome not in self.outcomes:

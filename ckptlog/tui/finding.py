@@ -122,7 +122,7 @@ def _alike(book: Book, item: Numbered) -> list[Content]:
 
 def _elsewhere(book: Book) -> Content:
     """Where to look when nothing is wrong with this turn."""
-    failed = [item.number for item in book.turns if item.turn.failed or item.turn.outcome == "error"]
+    failed = [item.number for item in book.failed]
     if not failed:
         return Content.styled("Nothing went wrong in this log.", _GOOD)
     return Content.assemble(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.style import Style
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 NAMES = (
     # the map
@@ -18,22 +21,36 @@ NAMES = (
     "cursor", "cursor-blurred", "chosen",
 )  # fmt: skip
 
-COMPONENT_CLASSES = {f"ink--{name}" for name in NAMES}
+
+class InkWell(Widget):
+    """Holds the inks for all drawn widgets, unseen: resolving so many for each of them would cost a
+    noticeable part of the start and of every change of focus."""
+
+    DEFAULT_CSS = "InkWell { display: none; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{name}" for name in NAMES}
+
+    def style(self, name: str) -> Style:
+        """The Rich style of an ink; only what the stylesheet says of it."""
+        return self.get_component_rich_style(f"ink--{name}", partial=True)
 
 
 class Inked(ScrollView):
     """A widget that draws its own lines, in the inks of the stylesheet."""
 
-    COMPONENT_CLASSES = COMPONENT_CLASSES
+    _well: InkWell | None = None
+    #: ``inner`` while a line is drawn: it is asked for often and dear to find out
+    _inner: Size | None = None
 
     def ink(self, name: str) -> Style:
-        """The Rich style of an ink; only what the stylesheet says of it."""
-        return self.get_component_rich_style(f"ink--{name}", partial=True)
+        """The Rich style of an ink."""
+        if self._well is None:
+            self._well = self.app.screen_stack[0].query_one(InkWell)
+        return self._well.style(name)
 
     @property
     def inner(self) -> Size:
         """The room for lines: without the scrollbars, which ``size`` counts in."""
-        return self.scrollable_content_region.size
+        return self._inner or self.scrollable_content_region.size
 
     def line(self, y: int) -> Strip:
         """Line ``y`` of the visible part, without the widget's own colours."""

@@ -56,13 +56,14 @@ class Lane:
         return slot if self.key.port is None else f"{slot}, port {self.key.port}"
 
     @cached_property
-    def failed(self) -> int:
-        return sum(item.turn.failed for item in self.turns)
-
-    @cached_property
     def index(self) -> dict[int, int]:
         """The place in ``turns`` of a turn's number."""
         return {item.number: index for index, item in enumerate(self.turns)}
+
+    @cached_property
+    def refused(self) -> bool:
+        """Whether a prompt was refused."""
+        return any(item.turn.outcome == "arrival-rejection" for item in self.turns)
 
     @cached_property
     def n_ctx(self) -> int | None:

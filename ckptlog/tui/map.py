@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -16,7 +17,7 @@ from ckptlog.report.digest import Numbered
 from ckptlog.tui.columns import Column, column_of
 from ckptlog.tui.glyphs import NAMES, Glyphs
 from ckptlog.tui.inks import Inked
-from ckptlog.tui.lanes import Lane
+from ckptlog.tui.lanes import Lane, Life
 from ckptlog.tui.raster import (
     OVER_ROWS,
     PITCHES,
@@ -75,8 +76,12 @@ class TimelineMap(Inked, can_focus=True):
         self.place: int | None = None
         self.zoom: int | None = None
         self.kind: Kind | None = None
+        #: the checkpoints that the selected turn's finding speaks of
+        self._strong: tuple[Life, ...] = ()
         self._columns: dict[int, Column] = {}
         self._cells: dict[int, list[list[Cell]]] = {}
+        self._frame_key: tuple[Lane, int, Kind | None] | None = None
+        self._frame_made: Frame
         #: what the cells were made for; a scrollbar that appears changes it
         self._cells_frame: Frame | None = None
         self._hovered: int | None = None
@@ -86,6 +91,8 @@ class TimelineMap(Inked, can_focus=True):
     def show(self, lane: Lane | None, place: int | None) -> None:
         """Show ``lane`` with its turn ``place`` selected and in view."""
         self.lane, self.place = lane, place
+        blamed = lane.blamed(lane.turns[place].turn) if lane is not None and place is not None else ()
+        self._strong = tuple(blamed)
         self._rebuild()
         self._reveal()
 
@@ -114,9 +121,11 @@ class TimelineMap(Inked, can_focus=True):
 
     @property
     def level(self) -> int:
+        """The index of the zoom level."""
         if self.zoom is not None:
             return self.zoom
-        return fitting_zoom(len(self.lane.turns) if self.lane else 0, max(1, self.inner.width - _GUTTER))
+        n_turns = len(self.lane.turns) if self.lane else 0
+        return fitting_zoom(n_turns, max(1, self.inner.width - _GUTTER))
 
     @property
     def pitch(self) -> Pitch:
@@ -135,11 +144,14 @@ class TimelineMap(Inked, can_focus=True):
     def _frame(self) -> Frame:
         lane = self.lane
         assert lane is not None
-        rows = max(1, self.inner.height - _AXIS_ROWS - self._legend)
-        to_context = bool(lane.n_ctx) and self.scale_kind != "used"
-        refused = any(item.turn.outcome == "arrival-rejection" for item in lane.turns)
-        over = min(OVER_ROWS if refused else 1 if to_context else 0, rows - 1)
-        return Frame(make_scale(self.scale_kind, rows - over, lane.n_ctx, lane.used), over, to_context)
+        key = (lane, self.inner.height, self.kind)
+        if key != self._frame_key:
+            rows = max(1, self.inner.height - _AXIS_ROWS - self._legend)
+            to_context = bool(lane.n_ctx) and self.scale_kind != "used"
+            over = min(OVER_ROWS if lane.refused else 1 if to_context else 0, rows - 1)
+            scale = make_scale(self.scale_kind, rows - over, lane.n_ctx, lane.used)
+            self._frame_key, self._frame_made = key, Frame(scale, over, to_context)
+        return self._frame_made
 
     def column(self, index: int) -> Column:
         """The column at an index, made when it is first needed."""
@@ -147,10 +159,9 @@ class TimelineMap(Inked, can_focus=True):
             lane = self.lane
             assert lane is not None
             n = self.pitch.turns
-            strong = lane.blamed(lane.turns[self.place].turn) if self.place is not None else []
             first = index * n
             last = min(first + n, len(lane.turns)) - 1
-            self._columns[index] = column_of(lane, first, last, strong, self.place)
+            self._columns[index] = column_of(lane, first, last, self._strong, self.place)
         return self._columns[index]
 
     def _cells_of(self, index: int) -> list[list[Cell]]:
@@ -213,18 +224,23 @@ class TimelineMap(Inked, can_focus=True):
 
     def _plot_row(self, frame: Frame, row: int) -> list[Segment]:
         body: list[tuple[Cell, bool]] = []
+        chosen, pitch = self._picked, self.pitch
         for index in self._visible():
-            picked = index == self._picked
-            n = self.pitch.body
-            body += [(cell, picked and x < n) for x, cell in enumerate(self._cells_of(index)[row])]
-        skip = self.scroll_offset.x % self.pitch.width
+            cells = self._cells_of(index)[row]
+            picked = index == chosen
+            body += [(cell, picked and x < pitch.body) for x, cell in enumerate(cells)]
+        skip = self.scroll_offset.x % pitch.width
+        shown = body[skip : skip + max(0, self.inner.width - _GUTTER)]
         segments = [self._label(frame, row)]
-        for cell, picked in body[skip : skip + max(0, self.inner.width - _GUTTER)]:
-            style = self.ink(cell.ink)
-            if cell.under:
-                style += Style(bgcolor=self.ink(cell.under).color)
-            # a part's own background stays: only the empty cells of the selected column are tinted
-            segments.append(Segment(cell.char, self.ink("picked") + style if picked else style))
+        # neighbours of one look are one segment
+        for (ink, under, picked), run in groupby(shown, lambda pair: (pair[0].ink, pair[0].under, pair[1])):
+            style = self.ink(ink)
+            if under:
+                style += Style(bgcolor=self.ink(under).color)
+            if picked:
+                # a part's own background stays: only the empty cells of the selected column are tinted
+                style = self.ink("picked") + style
+            segments.append(Segment("".join(cell.char for cell, _ in run), style))
         return segments
 
     def _label(self, frame: Frame, row: int) -> Segment:
@@ -283,7 +299,10 @@ class TimelineMap(Inked, can_focus=True):
                 put(index, "failed")
         for index in visible:
             put(index, "axis")
-        segments = [Segment(cell.char, self.ink(cell.ink)) for cell in row]
+        segments = [
+            Segment("".join(cell.char for cell in run), self.ink(ink))
+            for ink, run in groupby(row, lambda cell: cell.ink)
+        ]
         return [Segment("turn".rjust(_GUTTER - 1) + " ", self.ink("axis")), *self._cropped(segments)]
 
     def _cropped(self, segments: list[Segment]) -> list[Segment]:

@@ -19,7 +19,7 @@ def top_line(book: Book, paths: list[str], glyphs: Glyphs) -> Content:
     names = [glyphs.text(book.source_name(n)) for n in range(len(report.sources))]
     name = names[0] if len(names) == 1 else f"{len(names) or len(paths)} logs" if names else "reading"
     summary = report.summary
-    failed = sum(item.turn.failed or item.turn.outcome == "error" for item in book.turns)
+    failed = len(book.failed)
     parts: list[Content | tuple[str, str] | str] = [(name, "bold"), f"  {plural(summary.turns, 'turn')}, "]
     parts.append((f"{failed:,} failed", "bold $text-error") if failed else ("none failed", "$text-success"))
     if summary.reuse is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from ckptlog.tui.columns import Column, Mark, Part
@@ -60,6 +61,7 @@ PITCHES = (
 _NARROWEST_OWN = 5
 
 
+@lru_cache(maxsize=64)
 def fitting_zoom(n_turns: int, width: int) -> int:
     """The index of the widest pitch at which all turns are visible; a readable one if none does."""
     for index, pitch in enumerate(PITCHES[: _NARROWEST_OWN + 1]):

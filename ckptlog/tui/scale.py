@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["context", "used", "log"]
@@ -78,6 +79,7 @@ def short(n_tokens: int) -> str:
     return f"{n_tokens / 1_000_000:.1f}M"
 
 
+@lru_cache(maxsize=16)
 def ticks(scale: Scale, every: int = 3) -> dict[int, str]:
     """Labels for the axis by row, at round positions about ``every`` rows apart."""
     labels: dict[int, str] = {0: "0"}

@@ -39,6 +39,8 @@ def ascii_scrollbars(screen: Screen[Any]) -> None:
 
 def fitting(widget: Widget, text: str) -> str:
     """As much of a text as fits into a widget's border: whole parts between commas, if possible."""
+    if not widget.outer_size.width:  # not laid out yet
+        return text
     room = max(0, widget.outer_size.width - 6)
     while len(text) > room and ", " in text:
         text = text.rpartition(", ")[0]

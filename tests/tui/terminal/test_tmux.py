@@ -28,7 +28,7 @@ class Terminal:
     def __init__(self, columns: int, rows: int) -> None:
         self._tmux = ["tmux", "-f", os.devnull, "-L", f"ckptlog-{uuid.uuid4().hex[:12]}"]
         environment = {
-            **os.environ, "PYTHONPATH": str(ROOT), "PS1": "ready> ", "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
+            **os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
         }  # fmt: skip
         environment.pop("NO_COLOR", None)
         subprocess.run(
@@ -37,6 +37,7 @@ class Terminal:
             env=environment,
             cwd=ROOT,
         )
+        self.run("PS1='rea''dy> '")
         self.until(lambda screen: "ready>" in screen)
 
     def keys(self, *keys: str) -> None:
