@@ -129,7 +129,8 @@ class Planner:
         if envelope.time is not None:
             plan.dotted_time = "." in line[envelope.time.start : envelope.time.end]
         plan.port_index = token_index(spans, envelope.port)
-        plan.slot_index = token_index(spans, envelope.slot)
+        if envelope.slot is not None and line[envelope.slot.start] != "-":
+            plan.slot_index = token_index(spans, envelope.slot)
         plan.task_index = token_index(spans, envelope.task)
         if envelope.task is not None:
             plan.task_negative = line[envelope.task.start : envelope.task.end].startswith("-")
@@ -305,13 +306,14 @@ def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Even
                 return None
         else:
             fields[name] = number_or_text(item.text)
+    slot = number(envelope.slot, whole)
     head = WINDOW_HEADS.get(message.kind)
     if head is not None:
         # the window's own leading spaces count, which the grammar passes over
         fields["text"] = envelope.message.partition(head)[2][1:]
     return Event(
         wording_of(message, envelope), line_no, number(envelope.time, stamp), number(envelope.port, whole),
-        number(envelope.slot, whole), number(envelope.task, whole), fields, line, message.kind,
+        None if slot is None or slot < 0 else slot, number(envelope.task, whole), fields, line, message.kind,
     )  # fmt: skip
 
 

@@ -861,7 +861,7 @@ class Stream:
 
     def _timed_turn(self, e: Event) -> Turn | None:
         """Old builds print the three timing lines bare, below a head line that names the slot."""
-        if e.slot is not None:
+        if e.slot is not None or e.task is not None:
             return self._turn(e)[1]
         turn = self._timing_turn
         if turn is None and self.last_slot is not None:
