@@ -43,9 +43,8 @@ def explanation(turn: TurnRecord, width: int = 80) -> list[Text]:
         shown = turn.evidence[0]
         head = f"          line {shown.line}: "
         page.line(Text.assemble(head, (quoted(shown, max(20, width - len(head))), "dim")))
-    fix = do(turn)
-    if fix is not None:
-        page.para(safe_text(fix), first="          do: ", limit=_DO_LINES, style="bold")
+    if turn.fixes:
+        page.para(safe_text(do(turn.fixes[0])), first="          do: ", limit=_DO_LINES, style="bold")
     return page.lines
 
 
