@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from ckptlog.records import Basis, Evidence
+from ckptlog.server.rules import Rules, rules_for
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 
 #: a re-prefill that lost fewer tokens than this is harmless ...
@@ -23,6 +24,16 @@ def costly(lost: int, n_prompt: int | None) -> bool:
         return False
     small_part = n_prompt is not None and lost < HARMLESS_SHARE * n_prompt
     return not (lost < HARMLESS_TOKENS_OF_LONG and small_part)
+
+
+@cache
+def _rules(build_min: int, build_max: int | None) -> tuple[Rules, ...]:
+    return rules_for(build_min or None, build_max)
+
+
+def rules_of(run: Run) -> tuple[Rules, ...]:
+    """The sets of rules that the builds of the run's bracket may follow, oldest first."""
+    return _rules(run.build_min, run.build_max)
 
 
 @dataclass
@@ -86,7 +97,8 @@ class Case:
         """Could the server have resumed this turn from that checkpoint, had it lived?
 
         As the search does: it must lie within the common prefix, and reach back far enough
-        (formats: policy, section 2, step 5; pos_min = 0 always does from b8929 on).
+        (formats: policy, section 2, step 5; pos_min = 0 always does from b8929 on). Where the builds of
+        the bracket differ, all of them must accept it.
         """
         if self.common is None:
             return False
@@ -96,7 +108,7 @@ class Case:
         if checkpoint.pos_min is None or self.run.memory in ("hybrid", "recurrent"):
             return True
         threshold = max(0, n_common - (self.run.n_swa or 0))
-        return checkpoint.pos_min == 0 or checkpoint.pos_min < threshold
+        return all(_accepts(rules.match, checkpoint.pos_min, threshold) for rules in rules_of(self.run))
 
     def gain(self, checkpoint: Checkpoint) -> int:
         """Tokens that resuming there would have saved."""
@@ -118,3 +130,10 @@ class Case:
         if turn.prompt_ms is None or not turn.n_processed:
             return None
         return turn.prompt_ms / turn.n_processed
+
+
+def _accepts(match: str, pos_min: int, threshold: int) -> bool:
+    """The server's test of how far a checkpoint reaches back (builds.toml: match)."""
+    if match == "at-most":
+        return pos_min <= threshold
+    return pos_min < threshold or (match == "below-or-start" and pos_min == 0)

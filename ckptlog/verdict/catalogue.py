@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Literal
 
-from ckptlog.verdict.causes import CAUSES
+from ckptlog.verdict.causes import CAUSES, TOLD_ONLY
 from ckptlog.verdict.glossary import FIXES, OUTCOMES, VARIANTS
 from ckptlog.verdict.triggers import TRIGGERS
 
@@ -36,7 +36,7 @@ def entries() -> list[Entry]:
     found += [_split(name, "outcome", doc) for name, doc in OUTCOMES.items()]
     found += [_split(name, "variant", doc) for name, doc in VARIANTS.items()]
     seen: set[str] = set()
-    for rule in CAUSES:
+    for rule in (*CAUSES, *TOLD_ONLY):
         if rule.name not in seen:
             seen.add(rule.name)
             found.append(_split(rule.name, "cause", rule.doc()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.verdict import fixes
+from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.rule import Finding
@@ -62,13 +62,13 @@ def rejection(case: Case, judged: Judged) -> Finding:
         if n_prompt is not None:
             todo.append(_context_flag(case, n_prompt + 1024))
         todo.append(Fix("shorten-history", "Or let the client compact its history before it reaches the limit."))
-    if (run.n_slots or 1) > 1 and not run.kv_unified and n_prompt is not None and isinstance(limit, int):
-        if n_prompt < limit * (run.n_slots or 1):
-            todo.insert(0, Fix(
-                "fewer-slots",
-                f"{run.n_slots} slots share the context: with fewer slots this prompt fits ({limit:,} tokens each now).",
-                ["--parallel", str(max(1, limit * (run.n_slots or 1) // (n_prompt + 1024)))],
-            ))  # fmt: skip
+    slots = 1 if run.kv_unified else run.n_slots or 1
+    if n_prompt is not None and isinstance(limit, int) and n_prompt < limit * slots and slots > 1:
+        todo.insert(0, Fix(
+            "fewer-slots",
+            f"{slots} slots share the context: with fewer slots this prompt fits ({limit:,} tokens each now).",
+            ["--parallel", str(max(1, limit * slots // (n_prompt + 1024)))],
+        ))  # fmt: skip
     not_todo = [
         Fix("checkpoints", "Checkpoint flags: a refused prompt never gets that far.", ["--ctx-checkpoints"]),
     ]
@@ -149,6 +149,12 @@ def error(case: Case, judged: Judged) -> Finding:
     reason = turn.error_reason or ""
     if judged.variant == "crash":
         text = "The server started anew while this turn was running: it had crashed or was stopped."
+        if turn.checks and turn.restored is None and turn.forced is None and not turn.batch_starts:
+            # the last thing it said was that it looked at a checkpoint
+            words, upgrade = faults.told(case.run, "restore-aborts")
+            if words:
+                case.quote(turn.checks[-1].line, turn.checks[-1].text, "the last thing said: a checkpoint was about to be loaded")
+                return Finding("crash", f"{text} The last thing it did was to load a checkpoint. {words}", "inferred", upgrade)
         return Finding(
             "crash", text, "observed",
             [Fix("look-before-restart", "Look at the lines before the restart, and at the system's log (out of memory?).")],
@@ -177,11 +183,16 @@ def cancelled(case: Case) -> Finding:
     turn = case.turn
     if turn.cancel is not None:
         case.quote(turn.cancel.line, turn.cancel.text, "the client had gone (closed connection or time-out)")
-    done = ""
-    if turn.n_processed is not None and turn.n_prompt is not None and not turn.prompt_done:
-        done = f" {turn.n_processed:,} of {turn.n_prompt:,} prompt tokens were done; they stay in the slot."
-    text = "The client went away before the answer was complete." + done
-    return Finding(
-        "client-gone", text, "observed",
-        [Fix("client-timeout", "If that was a time-out: raise it in the client, or make the prompt phase shorter.")],
-    )  # fmt: skip
+    n_cached, n_processed, n_prompt = turn.n_cached, turn.n_processed, turn.n_prompt
+    if n_processed is not None and n_prompt is not None and n_processed + (n_cached or 0) < n_prompt:
+        done = n_processed + (n_cached or 0)
+        text = f"It left while the prompt was being processed: {done:,} of {n_prompt:,} tokens were in the slot."
+        fix = "If that was a time-out: raise it in the client, or make the prompt phase shorter."
+    elif turn.n_generated:
+        text = f"It left after {turn.n_generated:,} tokens of the answer."
+        fix = "If that was a time-out: raise it in the client, or let it read the answer as a stream."
+    else:
+        text = "It left before the answer was complete."
+        fix = "If that was a time-out: raise it in the client."
+    text += " What was done stays in the slot, so that the same request can go on from there."
+    return Finding("client-gone", text, "observed", [Fix("client-timeout", fix)])

@@ -104,6 +104,12 @@ def more_slots(run: Run) -> Fix:
     )
 
 
+def free_slot_choice() -> Fix:
+    return Fix(
+        "free-slot-choice", "Let the client leave out id_slot: the server then takes the slot that shares most."
+    )
+
+
 def larger_ram_cache(run: Run, mib: int | None = None) -> Fix | None:
     if flag_exists("--cache-ram", run.build_min or None, run.build_max) is False:
         return None

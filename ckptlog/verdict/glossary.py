@@ -156,6 +156,10 @@ FIXES: dict[str, str] = {
         A slot for each conversation
 
         --parallel N; without a unified cache -c is split between the slots.""",
+    "free-slot-choice": """
+        Let the server choose the slot
+
+        Without id_slot in the request the server takes the slot that shares most with the prompt.""",
     "larger-prompt-cache": """
         More room for the RAM prompt cache
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 from ckptlog.records import FAILURES, Basis, Evidence, Fix, Outcome
 from ckptlog.timeline.model import Run, Turn
-from ckptlog.verdict import endings
+from ckptlog.verdict import endings, faults
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
 from ckptlog.verdict.outcomes import Judged, judge_outcome
-from ckptlog.verdict.returning import returning_hint
+from ckptlog.verdict.returning import WORTH_TELLING, returning_hint
 from ckptlog.verdict.rule import Finding
 from ckptlog.verdict.triggers import trigger
 from ckptlog.verdict.words import headline
@@ -94,17 +94,46 @@ def _finding(case: Case, judged: Judged) -> Finding | None:
         case "checkpoint-reprefill":
             finding = find_cause(case)
             if judged.severity == "harmless":
-                finding.fixes, finding.not_fixes = [], []
+                # little was lost, so nothing needs to change: unless a long prompt can never be reused
+                rewritten = finding.cause == "before-first-boundary" and (case.turn.n_processed or 0) >= WORTH_TELLING
+                finding.fixes = finding.fixes[:1] if rewritten else []
+                finding.not_fixes = []
             return finding
         case "error":
             return endings.error(case, judged)
         case "cancelled":
             return endings.cancelled(case)
         case "restored":
-            q = case.turn.restored_quote
-            if q is not None:
-                case.quote(q.line, q.text, "evaluation went on from here")
+            return _restored(case)
     return None
+
+
+def _restored(case: Case) -> Finding | None:
+    """A healthy end, and yet worth a word: a stale state, or a loss that half of the common prefix outweighs."""
+    turn = case.turn
+    finding = None
+    if turn.stale is not None:
+        finding = _stale(case, turn.stale)
+    elif case.costly:
+        found = find_cause(case)
+        if found.cause != "unknown":
+            finding = Finding("", found.explanation, "observed")  # that it was restored is as sure as before
+    q = turn.restored_quote
+    if q is not None:
+        case.quote(q.line, q.text, "evaluation went on from here")
+    return finding
+
+
+def _stale(case: Case, stale: tuple[str, int, str | None]) -> Finding:
+    why, line, text = stale
+    case.quote(line, text, "this changed what the slot held; the checkpoints were made before it")
+    what = "a context shift" if why == "shift" else "a slot file was loaded, which"
+    words, upgrade = faults.told(case.run, "stale-after-shift", seen=True)
+    said = (
+        f"The checkpoint that was restored had been made before {what} changed what the slot held (line {line}): its "
+        f"state may belong to other tokens, and the answer may be off. {words}"
+    )
+    return Finding("", said.rstrip(), "observed", upgrade)
 
 
 def _hint(case: Case, judged: Judged, what: str | None) -> str:

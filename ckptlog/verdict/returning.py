@@ -7,12 +7,13 @@ never made the cause.
 
 from __future__ import annotations
 
-from ckptlog.timeline.model import Dropped
+from ckptlog.timeline.model import Dropped, Turn
 from ckptlog.verdict.case import Case
 
 #: below this many tokens the loss is not worth a sentence
 WORTH_TELLING = 512
 
+_FROM_CACHE = frozenset({"size-limit", "token-limit", "making-room"})
 _WHERE = {
     "overwritten": "were overwritten by another prompt",
     "cleared": "were cleared from a slot",
@@ -24,21 +25,30 @@ _WHERE = {
 }
 
 
-def lost_before(case: Case) -> Dropped | None:
-    """The latest content that was let go and that this prompt may be the continuation of."""
-    turn = case.turn
-    if turn.n_prompt is None or (turn.n_processed or 0) < WORTH_TELLING:
+def lost_before(turn: Turn) -> Dropped | None:
+    """The content let go of before that this prompt is most likely to go on from, by its length.
+
+    A conversation that goes on sends all that there was and a message more: of what is no longer than the
+    prompt, and at least half of it, the longest; of several as long the latest.
+    """
+    n_prompt = turn.n_prompt
+    if n_prompt is None:
         return None
-    for lost in reversed(turn.dropped):
-        if lost.line < turn.first_line and turn.n_prompt / 2 <= lost.n_tokens <= turn.n_prompt * 1.02:
-            return lost
-    return None
+    # saving the slot's old content may push out the very entry that is looked for next
+    until = turn.new_prompt_line or turn.first_line
+    fitting = [
+        x
+        for x in turn.dropped
+        if n_prompt / 2 <= x.n_tokens <= n_prompt
+        and x.line < (until if x.why in _FROM_CACHE else turn.first_line)
+    ]
+    return max(fitting, key=lambda x: (x.n_tokens, x.line), default=None)
 
 
 def returning_hint(case: Case) -> str:
     """A sentence on what may have been lost before this turn; empty if there is nothing to tell."""
-    lost = lost_before(case)
-    if lost is None:
+    lost = lost_before(case.turn)
+    if lost is None or (case.turn.n_processed or 0) < WORTH_TELLING:
         return ""
     case.quote(lost.line, lost.text, f"{lost.n_tokens:,} tokens {_WHERE.get(lost.why, 'were let go')}")
     return (

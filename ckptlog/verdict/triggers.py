@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from ckptlog.records import Basis
-from ckptlog.timeline.model import Turn
-from ckptlog.verdict.case import NOTHING_CACHED, Case
+from ckptlog.timeline.model import Run, Turn
+from ckptlog.verdict.case import NOTHING_CACHED, Case, rules_of
+from ckptlog.verdict.returning import lost_before
 
 #: trigger -> the text that ``ckptlog explain`` prints
 TRIGGERS: dict[str, str] = {
     "appended": "The new prompt keeps everything that the slot held and adds to its end: the normal next turn.",
     "edited": "The new prompt parts from what the slot held somewhere inside the conversation: a message was "
-    "changed, removed or inserted.",
+    "changed, removed or inserted. A new conversation with the same system prompt looks the same: it parts right "
+    "where the first user message begins.",
     "prefix-rewritten": "The new prompt parts from what the slot held near its beginning (before the first user "
     "message, or in the first tenth): the system prompt or the tool list was rewritten, often by a clock.",
-    "reasoning-dropped": "The new prompt parts where the last answer begins: what the model thought is left out "
-    "when the answer is sent back as history. Normal for many templates.",
+    "reasoning-dropped": "The new prompt parts where the last answer begins: as a rule what the model thought is left "
+    "out when the answer is sent back as history (normal for many templates); an edited answer looks the same.",
     "repeated": "The same prompt again (a retry, or a regenerated answer).",
     "shrunk": "The new prompt is a beginning of what the slot held: messages were taken off the end.",
     "other-conversation": "The new prompt has nothing of weight in common with what the slot held: another "
-    "conversation.",
+    "conversation, as far as the lengths tell (a log shows no identities).",
 }
 
 
@@ -33,6 +35,9 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return None, "derived"
     if high <= NOTHING_CACHED:
         return "other-conversation", "derived"
+    shifted = _shifted_before(turn)
+    if not shifted and is_other_conversation(turn, high, held):
+        return "other-conversation", "inferred"
     if low != high:
         return _from_range(turn, low, high, held)
     common = low
@@ -43,9 +48,11 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return ("repeated" if same or (held is not None and held == common) else "shrunk"), basis
     if held is not None and common >= held:
         return "appended", basis
-    if is_other_conversation(turn, common, held):
-        return "other-conversation", "inferred"
-    if turn.first_user_start is not None and common < turn.first_user_start:
+    if shifted:
+        # the server itself cut a slice out of what the slot held: where the two part says nothing of the request
+        return None, "inferred"
+    start = first_user_start(case.run, turn)
+    if start is not None and common < start:
         return "prefix-rewritten", basis
     if held is not None and common < held / 10:
         return "prefix-rewritten", basis
@@ -64,29 +71,56 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     return "edited", basis
 
 
-#: a common prefix this short is a template's header and a few words: it says nothing of who talks
-HEADER_TOKENS = 16
+def cuts_every_user_start(run: Run) -> bool:
+    """Do all builds of the run's bracket cut the prompt at every user message, so that the first one is seen?
+
+    From b9771 on (policy, section 3); b9310 to b9763 cut at the last one only, older ones at none.
+    """
+    return all(rules.user_cuts in ("every", "useful") for rules in rules_of(run))
+
+
+def first_user_start(run: Run, turn: Turn) -> int | None:
+    """Where the first user message of the slot's content begins, where the log proves it; else null."""
+    if not turn.user_starts or not turn.starts_complete or not cuts_every_user_start(run):
+        return None
+    return turn.user_starts[0]
+
+
+def _shifted_before(turn: Turn) -> bool:
+    previous = turn.previous
+    return not turn.cache_loaded and previous is not None and bool(previous.shifts)
+
+
 #: above this many tokens in common, two prompts have more than a template in common
 RELATED_TOKENS = 64
+#: a conversation that goes on brings a message of up to so many tokens (or half of what was there)
+ONE_MESSAGE = 512
 
 
 def is_other_conversation(turn: Turn, common: int, held: int | None) -> bool:
     """Little in common, and nothing that shows the same conversation with its head rewritten.
 
-    A rewritten head (a clock in the system prompt) leaves the sizes of a conversation that goes on:
-    the prompt is at least as long as the last one, and little longer than what the slot holds. And it
-    parts behind more than a template's header, or at the same place as the turn before.
+    A log shows lengths, not identities. A rewritten head (a clock in the system prompt) leaves the lengths
+    of a conversation that goes on: the prompt has at least what the slot holds, and one message more; or at
+    least the last prompt (an answer's reasoning left out) and parts at the same place as the turn before.
+    Where content that was let go of fits the prompt better than what the slot holds, it is not that.
     """
     if held is None or turn.n_prompt is None:
         return False
     if common > max(RELATED_TOKENS, min(held, turn.n_prompt) / 10):
         return False
+    lost = lost_before(turn)
+    if lost is not None and held < lost.n_tokens:
+        return True
     previous = turn.previous
     if previous is None or previous.n_prompt is None:
         return turn.n_prompt < held / 2
-    goes_on = previous.n_prompt <= turn.n_prompt <= held + max(512, held // 2)
-    same_place = previous.n_common is not None and 0 < common and abs(previous.n_common - common) <= 2
-    return not (goes_on and (common > HEADER_TOKENS or same_place))
+    if turn.n_prompt > held + max(ONE_MESSAGE, held // 2):
+        return True
+    if turn.n_prompt >= held:
+        return common <= NOTHING_CACHED
+    same_place = previous.n_common is not None and common > 0 and abs(previous.n_common - common) <= 2
+    return not (same_place and turn.n_prompt >= previous.n_prompt)
 
 
 def _from_range(turn: Turn, low: int, high: int, held: int | None) -> tuple[str | None, Basis]:
@@ -94,8 +128,6 @@ def _from_range(turn: Turn, low: int, high: int, held: int | None) -> tuple[str 
         return "appended", "inferred"
     if turn.selection is not None and turn.selection.f_keep == 1.0 and held is not None and high >= held:
         return "appended", "inferred"
-    if held is not None and high < held / 10:
-        if turn.n_prompt is not None and turn.n_prompt < held / 2:
-            return "other-conversation", "inferred"
+    if held is not None and high < held / 10 and not _shifted_before(turn):
         return "prefix-rewritten", "inferred"
     return None, "inferred"

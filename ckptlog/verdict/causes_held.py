@@ -1,0 +1,125 @@
+"""Causes that lie in which slot the request got, and what it or others held."""
+
+from __future__ import annotations
+
+from ckptlog.verdict import fixes
+from ckptlog.verdict.case import NOTHING_CACHED, Case
+from ckptlog.verdict.returning import returning_hint
+from ckptlog.verdict.rule import CauseRule, Finding
+from ckptlog.verdict.showing import not_helping, present, quote_search
+from ckptlog.verdict.triggers import is_other_conversation
+
+#: an entry of the RAM prompt cache is loaded only if this share of it is in common (policy, section 6)
+LOADED_SHARE = 0.25
+
+
+class NothingInCommon(CauseRule):
+    """Another conversation had the slot
+
+    What happened: the new prompt has (almost) nothing in common with what the slot held, so there was
+    nothing to keep. The server may still print "forcing full prompt re-processing": with a common
+    prefix of a few tokens (the template's first header) the line costs nothing.
+
+    How to see it: the common prefix is a handful of tokens, or a small part of a much longer conversation
+    that the slot held before.
+
+    What to do: nothing, if conversations really change. If one conversation keeps losing its slot to
+    another, give each its own slot (--parallel) or keep the RAM prompt cache on (--cache-ram).
+
+    Example: a 250-token prompt arrives at a slot that held 2,611 tokens of something else; 4 tokens match.
+    """
+
+    name = "other-conversation"
+    #: this early only the certain case; the weaker one is tried last
+    certain_only = True
+
+    def find(self, case: Case) -> Finding | None:
+        turn = case.turn
+        if case.common is None or case.known_costly:
+            return None
+        low, high = case.common
+        held = turn.n_held
+        if self.certain_only and high > NOTHING_CACHED:
+            return None
+        if not self.certain_only and not is_other_conversation(turn, high, held):
+            return None
+        quote_search(case)
+        what = "nothing" if high == 0 else f"only {high:,} token{'s' if high != 1 else ''}"
+        text = f"The new prompt has {what} in common with the {held:,} tokens" if held else f"The prompt has {what} in common with what"
+        text += " that the slot held: another conversation"
+        text += ", so there was nothing to keep." if high <= NOTHING_CACHED else ", by the lengths, so there was nothing to keep."
+        text = " ".join(x for x in (text, returning_hint(case)) if x)
+        confidence = "derived" if low == high else "inferred"
+        return Finding(self.name, text, confidence)  # type: ignore[arg-type]
+
+
+class OtherConversation(NothingInCommon):
+    __doc__ = NothingInCommon.__doc__
+    certain_only = False
+
+
+class SlotTaken(CauseRule):
+    """The conversation was held elsewhere
+
+    What happened: the server held more of this prompt in another slot or in the RAM prompt cache than in the
+    slot that was given to the request, and did not use it (the slot was busy or asked for by number, or the
+    saved prompt keeps too little of itself: an entry is loaded only if at least a quarter of it is in common).
+
+    How to see it: a better "checking sim" or "prompt with length ... lcp" line at the slot's choice.
+
+    What to do: a slot for each conversation that goes on at the same time (--parallel), no fixed id_slot, and
+    the RAM prompt cache on (--cache-ram).
+
+    Example: 30,000 tokens saved, of which a new session shares the 6,600 of its system prompt: not loaded.
+    """
+
+    name = "slot-taken"
+
+    def find(self, case: Case) -> Finding | None:
+        turn, run = case.turn, case.run
+        selection = turn.selection
+        if not case.known_costly or turn.n_known is None:
+            return None
+        q = turn.selected_quote
+        if q is not None:
+            case.quote(q.line, q.text, "how the slot was chosen")
+        quote_search(case)
+        entry = next((x for x in selection.candidates if x[1] == turn.n_known), None) if selection is not None else None
+        todo = [fixes.more_slots(run)]
+        if entry is not None:
+            n_tokens, lcp = entry[0], entry[1]
+            where = f"a prompt of {n_tokens:,} tokens saved in the RAM prompt cache"
+            why = "The server did not load it"
+            if lcp < n_tokens * LOADED_SHARE:
+                why += f": it loads a saved prompt only if at least a quarter of it is in common ({lcp / n_tokens:.0%} here)"
+        else:
+            lcps = selection.slot_lcp if selection is not None else {}
+            other = next((slot for slot, lcp in lcps.items() if lcp == turn.n_known), None)
+            where = f"slot {other}" if other is not None else "another slot"
+            why = "That slot was not used (it was busy, or the request was bound to this one)"
+            if selection is not None and selection.how == "id":
+                why = "The request asked for its slot by number"
+                todo.insert(0, fixes.free_slot_choice())
+            todo += present(fixes.larger_ram_cache(run))
+        shared = f"{turn.n_common:,}" if turn.n_common is not None else "fewer"
+        text = f"{turn.n_known:,} tokens of this prompt were held by {where}; the slot that was used shared only {shared}. {why}."
+        return Finding(self.name, text, "derived", todo, not_helping(case))
+
+
+class PromptCacheEvicted(CauseRule):
+    """The conversation had been dropped from the RAM prompt cache
+
+    What happened: the conversation had lost its slot and was saved in the RAM prompt cache, but the cache was
+    full (or the conversation too big for it) and dropped it before it came back.
+
+    How to see it: "removing oldest entry" or "exceeds cache size limit" between the two turns. The log shows
+    the length of what was dropped, not what it was, so this is never proven: where a prompt that shares
+    nothing with its slot has the length of a conversation that was dropped before, the report tells it as a
+    possibility, with the line, and the cause stays "other-conversation".
+
+    What to do: raise --cache-ram (MiB), or give each conversation a slot.
+
+    Example: --cache-ram 512 with conversations of 300 MiB each: every second turn starts from 0.
+    """
+
+    name = "prompt-cache-evicted"

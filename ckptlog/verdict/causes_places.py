@@ -1,0 +1,201 @@
+"""Causes that lie in where checkpoints are made, and where the prompt was changed."""
+
+from __future__ import annotations
+
+from ckptlog.records import Basis, Fix
+from ckptlog.verdict import faults, fixes
+from ckptlog.verdict.case import NOTHING_CACHED, Case, rules_of
+from ckptlog.verdict.rule import CauseRule, Finding
+from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
+from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, first_user_start
+
+
+class NoUserBoundary(CauseRule):
+    """Checkpoints appear only near the end of each prompt
+
+    What happened: from b9310 on the server makes checkpoints where user messages begin, but only for requests
+    through the chat endpoints with a template whose boundaries it knows. Raw /completion prompts, unknown
+    templates and images get only the two checkpoints near the prompt's end, which an edit further back
+    can't use.
+
+    How to see it: every "created context checkpoint" lies within a batch of the end of its prompt.
+
+    What to do: send the conversation to /v1/chat/completions, or name the boundaries in the request
+    (message_delimiters), or send prompts whose changes stay near the end.
+
+    Example: a raw prompt cut back to the second message: checkpoints at 1,932 and 1,996 only, the change at 900.
+    """
+
+    name = "no-user-boundary"
+
+    def find(self, case: Case) -> Finding | None:
+        run, turn = case.run, case.turn
+        if run.build_min < 9306 or case.common is None or not turn.list_visible or not turn.before_known:
+            return None
+        if turn.user_starts or turn.first_born is None or not turn.boundaries_seen:
+            return None
+        if turn.first_born <= case.common[0]:
+            return None
+        quote_search(case)
+        return Finding(
+            self.name,
+            "Checkpoints were made only near the end of each prompt (the first at token "
+            f"{turn.first_born:,}): the server does not know where this conversation's messages begin, as with raw "
+            "/completion prompts or an unknown template.",
+            "inferred",
+            [fixes.use_chat_endpoint(run)],
+            not_helping(case),
+        )
+
+
+class BeforeFirstBoundary(CauseRule):
+    """The prompt was changed before the first place where a checkpoint can exist
+
+    What happened: the new prompt parts from the old one before the first user message (or the first place
+    where the server could save anything): in the system prompt or the tool list. No checkpoint can lie
+    before that point, so no flag helps.
+
+    How to see it: the common prefix is smaller than the position of every checkpoint ever made of this
+    conversation, the first user message's included.
+
+    What to do: keep the beginning of the prompt the same from request to request. Clocks, session ids,
+    directory listings, memories and reordered tool schemas belong at the end of the prompt, best in the last
+    user message. Gemma's template puts the system prompt into the first user message, so the first boundary is
+    token 1: there a new chat with the same system prompt can't be resumed either.
+
+    With only a few tokens in common the log can't tell a rewritten beginning from another conversation that
+    begins with the same words; the lengths decide which is told first, and the text names both.
+
+    Example: "Current time: 10:02:17" in the first line of a 9,000-token system prompt: 23 tokens match.
+    """
+
+    name = "before-first-boundary"
+
+    def find(self, case: Case) -> Finding | None:
+        run, turn = case.run, case.turn
+        if case.common is None or not turn.list_visible or turn.first_born is None or not turn.before_known:
+            return None
+        low, high = case.common
+        if turn.first_born <= high:
+            return None
+        start = first_user_start(run, turn)
+        if start is None:
+            # where messages begin is not seen (or only the last one): only a change near the very beginning is sure
+            if turn.n_held is None or high > max(RELATED_TOKENS, turn.n_held / 10):
+                return None
+        elif start <= high:
+            return None
+        quote_search(case)
+        first = min(x for x in (start, turn.first_born) if x is not None)
+        place = f"token {low:,}" if low == high else f"token {low:,} or {high:,}"
+        basis: Basis = case.common_basis if start is not None else "inferred"
+        if high <= RELATED_TOKENS:
+            basis = "inferred"
+            text = (
+                f"The prompt parts from what the slot held at {place}, before the first place where a checkpoint could "
+                f"be ({first:,}). If it is the same conversation, its beginning was changed there (a clock, an id), "
+                "and no checkpoint flag helps; if it is another one, there was nothing to keep."
+            )
+        else:
+            text = (
+                f"The prompt was changed at {place}, before the first place where a checkpoint could be ({first:,}). "
+                "No checkpoint flag helps."
+            )
+        todo = [fixes.stop_rewriting_head(), *present(fixes.swa_full(run))]
+        return Finding(self.name, text, basis, todo, not_helping(case))
+
+
+class CheckpointsSparse(CauseRule):
+    """Checkpoints lie too far apart
+
+    What happened: nothing before the divergence could be resumed from, or only something far before it,
+    although a checkpoint could have been there: it was closer than the spacing to the one before, or the build
+    makes them in few places (up to b9305 near the end of a prompt and every N tokens; up to b9763 also where
+    the last user message begins; from b9771 on where any user message begins). The server resumed far back,
+    or from 0.
+
+    How to see it: the nearest checkpoint at or before the divergence is far from it, and none between was
+    ever erased.
+
+    What to do: a smaller --checkpoint-min-step (b9310 and later) or --checkpoint-every-n-tokens (b8352 to b9305),
+    with enough --ctx-checkpoints to hold them; on older builds an upgrade.
+
+    Example: spacing 8,192, user messages at 2,000, 4,100 and 6,300: an edit at 6,000 resumes from 2,000.
+    """
+
+    name = "checkpoints-sparse"
+
+    def find(self, case: Case) -> Finding | None:
+        run, turn = case.run, case.turn
+        if case.common is None or not turn.list_visible or not turn.before_known:
+            return None
+        if run.memory == "plain" or turn.first_born is None:
+            return None
+        n_cached, low = turn.n_cached or 0, case.common[0]
+        missed = [u for u in turn.user_starts if n_cached < u <= low]
+        few_places = not cuts_every_user_start(run)
+        if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
+            return None
+        quote_search(case)
+        where = f"the nearest usable checkpoint lay at {n_cached:,}" if n_cached else "no checkpoint lay before it"
+        text = f"The prompt was changed at token {low:,}; {where}."
+        step = None
+        if missed:
+            spacing = run.checkpoints_min_step
+            text += f" A message begins at {missed[-1]:,}, but no checkpoint was made there"
+            text += f": the spacing is {spacing:,}." if spacing is not None else "."
+            step = max(1, min(256, (missed[-1] - n_cached) // 2))
+        elif few_places:
+            text += f" {_few_places(case)}"
+        else:
+            text += (
+                " No message is known to begin in between, so there was no place for a checkpoint: the change lies deep "
+                "inside one long message."
+            )
+        text += new_session(case)
+        words, upgrade = faults.told(run, "near-end-spacing")
+        closer = fixes.smaller_step(run, step) if missed else _by_distance(case)
+        todo = present(closer, fixes.swa_full(run))
+        if few_places:
+            what = "checkpoints are made wherever a user message begins, which helps if one begins before the change"
+            todo.append(fixes.upgrade(9981, what))
+        else:
+            text += f" {words}" if words else ""
+            todo += upgrade
+        if closer is None and not few_places:
+            todo.insert(0, fixes.shorter_messages())
+        return Finding(self.name, text, "derived" if missed else "inferred", todo, not_helping(case))
+
+
+def _few_places(case: Case) -> str:
+    """Where the builds of the bracket make checkpoints at all, in words (policy, section 3)."""
+    first = case.turn.first_born
+    at = f" (here from token {first:,} on)" if first is not None and case.common and first > case.common[1] else ""
+    made = {rules.create for rules in rules_of(case.run)}
+    if made <= {"near-end", "near-end-n0"}:
+        return (
+            f"This build makes checkpoints near the end of each prompt{at} and every --checkpoint-every-n-tokens in "
+            "between (where a batch begins), but not where messages begin."
+        )
+    if made <= {"prompt-done", "final-batch"}:
+        return f"This build makes checkpoints only near the end of each prompt{at}."
+    return (
+        f"Builds up to b9763 make checkpoints only near the end of each prompt{at} and where the last user message "
+        "begins, not where earlier ones do."
+    )
+
+
+def _by_distance(case: Case) -> Fix | None:
+    """A smaller distance, where the build goes by it and a batch begins before the change (b8352 to b9305)."""
+    run = case.run
+    if case.common is None or any(rules.create not in ("near-end", "near-end-n0") for rules in rules_of(run)):
+        return None
+    n_batch = run.n_batch or 2048
+    at = case.common[0] // n_batch * n_batch
+    if at <= (case.turn.n_cached or 0):
+        return None
+    return Fix(
+        "smaller-spacing",
+        f"Let checkpoints come more often: with one at every batch of {n_batch:,} tokens this turn could resume at {at:,}.",
+        ["--checkpoint-every-n-tokens", str(n_batch)],
+    )

@@ -1,0 +1,145 @@
+"""Causes that lie in how the server was set up, how it was asked, or in its build."""
+
+from __future__ import annotations
+
+from ckptlog.records import Fix
+from ckptlog.verdict import faults, fixes
+from ckptlog.verdict.case import NOTHING_CACHED, Case, rules_of
+from ckptlog.verdict.rule import CauseRule, Finding
+from ckptlog.verdict.showing import not_helping, present, quote_search, start_not_matched
+
+
+class CheckpointsDisabled(CauseRule):
+    """Context checkpoints are switched off
+
+    What happened: the model's memory can't be rewound (sliding-window, hybrid or recurrent), so a changed
+    prompt can be resumed only from a context checkpoint, and the server was told to make none.
+
+    How to see it: "context checkpoints disabled" at start (-lv 4 from b9830 on), and a full re-prefill
+    without one "checking checkpoint" line.
+
+    What to do: leave --ctx-checkpoints at its default (32), or give it a number above 0.
+
+    Example: --ctx-checkpoints 0 on a Qwen3-Next model: each edited message costs the whole prompt.
+    """
+
+    name = "checkpoints-disabled"
+
+    def find(self, case: Case) -> Finding | None:
+        run = case.run
+        if run.memory == "plain" or run.swa_full:
+            return None
+        said = run.checkpoints_enabled is False
+        # builds up to b9305 don't print the setting; none after finished prompts proves it as well
+        never = run.checkpoints_enabled is None and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
+        if not (said or (never and case.turn.list_visible and run.memory in ("swa", "hybrid", "recurrent"))):
+            return None
+        quote_search(case)
+        return Finding(
+            self.name,
+            "This server makes no context checkpoints (switched off), and this model's memory can't be rewound "
+            "without one.",
+            "observed" if said else "derived",
+            [fixes.enable_checkpoints(run), *present(fixes.swa_full(run))],
+            not_helping(case),
+        )
+
+
+class CacheOff(CauseRule):
+    """The request asked for no reuse
+
+    What happened: the request said "cache_prompt": false (or it was an embedding). The server then ignores
+    everything it holds, whatever is in common.
+
+    How to see it: a common prefix well above 0 at the slot's choice, 0 tokens reused, and neither a
+    "checking checkpoint" nor a "forcing full prompt" line.
+
+    What to do: let the client send "cache_prompt": true, or leave it out (true is the default).
+
+    Example: 1,200 of 1,400 tokens match, the first batch starts at 0, and no search was made.
+    """
+
+    name = "cache-off"
+
+    def find(self, case: Case) -> Finding | None:
+        turn = case.turn
+        if not turn.list_visible or turn.n_cached != 0 or turn.basis.get("n_cached") != "observed":
+            return None
+        if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
+            return None
+        if case.common is None or case.common[0] <= NOTHING_CACHED or not turn.batch_starts:
+            return None
+        # without a search, what is in common is always reused: unless the request forbade it
+        q = turn.selected_quote
+        if q is not None:
+            case.quote(q.line, q.text, "the slot held a common prefix")
+        return Finding(
+            self.name,
+            f"The slot held {case.common[0]:,} tokens of this prompt, and the server did not even look for a way to "
+            'reuse them: the request was sent with "cache_prompt": false (or, rarely, with another LoRA than before).',
+            "derived",
+            [
+                Fix(
+                    "send-cache-prompt",
+                    'Let the client send "cache_prompt": true, or leave the field out (true is the default).',
+                )
+            ],
+        )
+
+
+class ServerRule(CauseRule):
+    """The build's own rule makes plain appends search
+
+    What happened: the request only added to the conversation. Some builds look for a checkpoint all the
+    same: on hybrid and recurrent models from b9246 to b9496; on sliding-window models (b8672 and later)
+    as long as the common prefix is no longer than the window, and after a prompt came back from the RAM prompt
+    cache, which keeps only the window. What they restore lies a little before the end; with nothing to restore
+    they process everything again.
+
+    How to see it: the common prefix is all that the slot held, and yet there are "checking checkpoint" lines.
+
+    What to do: on hybrid models upgrade to b9509 or later. On sliding-window models it ends by itself once
+    the conversation is longer than the window.
+
+    Example: Gemma 3 (window 512), 426 tokens in common: "checking checkpoint with [0, 402] against 0".
+    """
+
+    name = "server-rule"
+
+    def find(self, case: Case) -> Finding | None:
+        run, turn = case.run, case.turn
+        if case.common is None or turn.n_held is None or turn.shifts:
+            return None
+        appended = case.common[0] >= turn.n_held
+        if not appended or not (turn.checks or turn.forced):
+            return None
+        window = run.n_swa or 0
+        whole_prompt = turn.n_prompt is not None and case.common[0] >= turn.n_prompt
+        if run.memory in ("hybrid", "recurrent") and not whole_prompt:
+            # only in these builds is a plain append of such a memory searched at all: the line is the proof
+            words, upgrade = faults.told(run, "append-searches", seen=True)
+            if words:
+                quote_search(case)
+                text = f"The request only added to the conversation, and yet the server looked for a checkpoint. {words}"
+                return Finding(self.name, text, "derived", upgrade, not_helping(case))
+        if run.memory != "swa" or not window or run.swa_full or run.build_min < 8353:
+            return None
+        if case.common[0] <= window:
+            quote_search(case)
+            words, upgrade = start_not_matched(case)
+            text = (
+                f"The request only added to the conversation. As long as the common prefix ({case.common[0]:,}) is no "
+                f"longer than the sliding window ({window:,}), the server looks for a checkpoint although its memory "
+                f"is whole: its own rule, and it ends once the conversation is longer. {words}"
+            )
+            todo = [*upgrade, *present(fixes.swa_full(run))]
+            return Finding(self.name, text.rstrip(), "derived", todo, not_helping(case))
+        if turn.cache_loaded and all(rules.stores_window_only for rules in rules_of(run)):
+            quote_search(case)
+            text = (
+                "The request only added to the conversation, which had come back from the RAM prompt cache. On this "
+                "model a saved prompt keeps only the tokens inside the sliding window, so that even an append must be "
+                "resumed from a checkpoint."
+            )
+            return Finding(self.name, text, "derived", present(fixes.swa_full(run)), not_helping(case))
+        return None

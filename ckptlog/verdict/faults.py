@@ -1,0 +1,48 @@
+"""Known faults of builds (``ckptlog/server/builds.toml``), told where the log's build has them."""
+
+from __future__ import annotations
+
+from ckptlog.records import Fix
+from ckptlog.server.builds import Fault, bracket, faults
+from ckptlog.timeline.model import Run
+from ckptlog.verdict.fixes import upgrade
+
+
+def fault_of(run: Run, name: str) -> tuple[Fault, bool] | None:
+    """The fault of that name, if some build that the log's wording allows has it; true if all of them do.
+
+    KeyError for a name that the table does not hold.
+    """
+    low, high = bracket(run.build_min or None, run.build_max)
+    fault = next((f for f in faults() if f.name == name), None)
+    if fault is None:
+        raise KeyError(name)
+    if run.bracket_broken or fault.mended <= low or (fault.after and fault.after >= high):
+        return None
+    return fault, fault.first <= low and high <= fault.last
+
+
+def sentence(fault: Fault, *, certain: bool, about: bool = True) -> str:
+    """The fault with its builds and its issue; ``about``: and in words."""
+    builds = f"b{fault.first} to b{fault.last}" if fault.first else f"all builds up to b{fault.last}"
+    issue = f"issue {fault.issue}, " if fault.issue is not None else ""
+    which = "a known fault of" if certain else "probably a known fault of"
+    return f"This is {which} {builds} ({issue}mended in b{fault.mended})" + (f": {fault.about}." if about else ".")
+
+
+def mend(fault: Fault) -> Fix:
+    """The upgrade that ends the fault."""
+    return upgrade(fault.mended, "the fault is mended there")
+
+
+def told(run: Run, name: str, *, seen: bool = False, about: bool = True) -> tuple[str, list[Fix]]:
+    """Sentence and fix for a fault; empty where no build of the log's bracket has it.
+
+    ``seen``: the turn itself shows the fault at work, so that it is certain whatever the bracket.
+    ``about``: say what it is, too (not where the text before has said it).
+    """
+    found = fault_of(run, name)
+    if found is None:
+        return "", []
+    fault, certain = found
+    return sentence(fault, certain=certain or seen, about=about), [mend(fault)]

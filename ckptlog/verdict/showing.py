@@ -1,0 +1,74 @@
+"""What several causes say alike: the lines of the search, where the prompts part, what would not help."""
+
+from __future__ import annotations
+
+from ckptlog.records import Fix
+from ckptlog.verdict import faults, fixes
+from ckptlog.verdict.case import Case
+from ckptlog.verdict.triggers import first_user_start
+
+#: a new first message parts from the old one behind the header of its turn, some tokens after its start
+HEADER = 8
+
+
+def present(*items: Fix | None) -> list[Fix]:
+    """The fixes that there are."""
+    return [item for item in items if item is not None]
+
+
+def quote_search(case: Case) -> None:
+    """The lines of this turn that show that nothing could be resumed from."""
+    turn = case.turn
+    if turn.memory_state_quote is not None:
+        q = turn.memory_state_quote
+        case.quote(q.line, q.text, _where_they_part(turn.memory_state))
+    for check in turn.checks[-2:]:
+        if check.pos_max > (case.common[1] if case.common else check.pos_max):
+            says = "this checkpoint lies beyond the point where the prompts part"
+        elif check is turn.checks[-1] and turn.restored is not None:
+            says = "the first that could be used"
+        else:
+            says = "this checkpoint does not reach back far enough"
+        case.quote(check.line, check.text, says)
+    if turn.forced is not None:
+        case.quote(turn.forced.line, turn.forced.text, "no checkpoint fitted: the prompt was processed from token 0")
+    if turn.restored_quote is not None:
+        says = f"evaluation went on from token {turn.n_cached:,}" if turn.n_cached is not None else "the one restored"
+        case.quote(turn.restored_quote.line, turn.restored_quote.text, says)
+
+
+def _where_they_part(state: tuple[int, int, int, int | None] | None) -> str:
+    if state is None:
+        return "what the slot held"
+    n_common, n_held = state[:2]
+    if n_common >= n_held:
+        return f"the prompt keeps all of the {n_held:,} tokens that the slot held"
+    return f"the prompts part at token {n_common:,}"
+
+
+def new_session(case: Case) -> str:
+    """Said of a prompt that keeps the system prompt and nothing of what followed it; else empty."""
+    start = first_user_start(case.run, case.turn)
+    if start is None or case.common is None or not start <= case.common[0] <= case.common[1] <= start + HEADER:
+        return ""
+    return (
+        f" The prompt keeps what stands before the first user message (the system prompt, {start:,} tokens) and parts "
+        "right behind it: a new conversation with the same system prompt, or an edited first message."
+    )
+
+
+def start_not_matched(case: Case) -> tuple[str, list[Fix]]:
+    """The fault that refuses a checkpoint which holds everything from token 0, where this turn shows it."""
+    common = case.common[1] if case.common is not None else 0
+    for check in case.turn.checks:
+        taken = case.turn.restored is not None and check is case.turn.checks[-1]
+        if check.thold == 0 and check.pos_min == 0 and check.pos_max <= common and not taken:
+            return faults.told(case.run, "start-not-matched", seen=True)
+    return "", []
+
+
+def not_helping(case: Case) -> list[Fix]:
+    """What a person would try first and what would not help here."""
+    most = max((t for t in (case.turn.n_prompt, case.turn.n_held) if t is not None), default=None)
+    run = case.run
+    return present(fixes.not_swa_full(run), fixes.not_larger_context(run, most), fixes.not_cache_reuse(run))
