@@ -26,11 +26,13 @@ class NumberField(NamedTuple):
 
 class SliceField(NamedTuple):
     """A field of free text up to the line's end: it begins ``delta`` characters behind the ``before``-th
-    number token (behind the line's beginning if ``before`` is 0)."""
+    number token (behind the line's beginning if ``before`` is 0), or after the spaces that follow there:
+    padding is no part of a shape."""
 
     name: str
     before: int
     delta: int
+    padded: bool
 
 
 #: counts: a negative one is damage
@@ -180,11 +182,11 @@ class Planner:
                 start, end = base.index(head, offset) + len(head) + 1, len(base)
             else:
                 item = plan.message.fields[name]
-                start, end = item.start + offset, item.end + offset
+                start, end = len(base[: item.start + offset].rstrip(" ")), item.end + offset
             if LINE_END.fullmatch(base, end) is None:
                 return False
             inside = [e for e in ends if e <= start]
-            found.append(SliceField(name, len(inside), start - (inside[-1] if inside else 0)))
+            found.append(SliceField(name, len(inside), start - (inside[-1] if inside else 0), head is None))
         plan.slices = tuple(found)
         return True
 
@@ -269,8 +271,9 @@ def cut_slices(plan: Plan, line: str) -> dict[str, str]:
             break
         ends.append(match.end())
     found: dict[str, str] = {}
-    for name, before, delta in plan.slices:
-        found[name] = base[ends[before] + delta :] if before < len(ends) else ""
+    for name, before, delta, padded in plan.slices:
+        text = base[ends[before] + delta :] if before < len(ends) else ""
+        found[name] = text.lstrip(" ") if padded else text
     return found
 
 
