@@ -111,8 +111,10 @@ def test_figures_and_ends(log_name: str, recorded: Callable[[str], Any]) -> None
     log = recorded(log_name)
     found = []
     missing = []
+    paired: list[int] = []
     for request, turn in pairs(requests_of(log.truth), log.report.turns):
         if turn is not None:
+            paired.append(id(turn))
             found += complaints(log_name, request, turn)
             if (log_name, request["step"]) not in LCP_NOT_KNOWN_TO_CLIENT:
                 wrong = prefill_complaint(request, turn)
@@ -121,6 +123,10 @@ def test_figures_and_ends(log_name: str, recorded: Callable[[str], Any]) -> None
             missing.append((request["step"], request["end"]))
     assert found == []
     assert missing == []
+    # nobody asked for any other turn: only an embedding may have several inputs, and a choice is a child
+    others = [turn for turn in log.report.turns if id(turn) not in paired and turn.child_of is None]
+    embeddings = any(request["endpoint"] == "/v1/embeddings" for request in log.truth["requests"])
+    assert {turn.outcome for turn in others} <= ({"not-completion", "arrival-rejection"} if embeddings else set())
 
 
 def test_nothing_drifts(log_name: str, recorded: Callable[[str], Any]) -> None:

@@ -1,0 +1,91 @@
+"""A big log read by several processes: the same report as from one, or not divided at all."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ckptlog.analysis import Analysis, analyze, parallel
+from ckptlog.analysis.parts import Joined, Part, Result, Undivided, divided
+from ckptlog.report.as_json import render_json
+
+DATA = Path(__file__).parents[1] / "data" / "logs"
+LOGS = sorted(DATA.glob("b*/*/*.log.gz"))
+
+
+def concatenated(path: Path, logs: list[Path]) -> Path:
+    """Server after server into one file, as a service manager's redirection does."""
+    with path.open("wb") as file:
+        for log in logs:
+            text = gzip.decompress(log.read_bytes())
+            file.write(text if text.endswith(b"\n") else text + b"\n")
+    return path
+
+
+def joined(path: Path, parts: int) -> Analysis:
+    """As by several processes, but in this one; results are copied as if they came from another."""
+    works = [Part(span) for span in divided(str(path), parts, 0)]
+    sent = [msgspec.msgpack.encode(work.result()) for work in works]
+    whole = Joined(str(path), [msgspec.msgpack.decode(result, type=Result) for result in sent])
+    at = 0
+    for work, chosen in zip(works, whole.chosen(), strict=True):
+        for i, fixes in work.number(chosen).items():
+            whole.turns[at + i].fixes = fixes
+        at += work.turns
+    return Analysis(whole)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_give_the_report_of_the_whole(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    path = concatenated(tmp_path / "server.log", rng.sample(LOGS, 20))
+    whole = analyze(path, processes=1)
+    for parts in (2, 5):
+        in_parts = joined(path, parts)
+        assert render_json(in_parts.report) == render_json(whole.report)
+        assert in_parts.drift == whole.drift
+
+
+def test_processes_give_the_report_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"] * 2)
+    monkeypatch.setattr("ckptlog.analysis.analyze.WORTH_BYTES", 1)
+    monkeypatch.setattr(parallel, "LEAD_BYTES", 0)
+    seen: list[int] = []
+    several = analyze(path, processes=2, progress=seen.append)
+    assert isinstance(several.analyzer, Joined)
+    assert seen
+    one = analyze(path, processes=1)
+    assert render_json(several.report) == render_json(one.report)
+    assert [len(run.turns) for run in several.timeline] == [len(run.turns) for run in one.timeline]
+
+
+def test_a_helper_that_dies_leaves_the_log_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"])
+    monkeypatch.setattr("ckptlog.analysis.analyze.WORTH_BYTES", 1)
+    monkeypatch.setattr(parallel, "SERVE", "raise SystemExit(1)")
+    analysis = analyze(path, processes=2)
+    assert not isinstance(analysis.analyzer, Joined)
+    assert analysis.report.turns
+
+
+def test_one_server_is_not_divided(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(gzip.decompress(LOGS[0].read_bytes()))
+    with pytest.raises(Undivided):
+        divided(str(path), 2, 0)
+
+
+def test_a_fall_of_the_clock_that_begins_no_run_is_not_taken_for_one(tmp_path: Path) -> None:
+    """The first event of a part must be what begins a run: here the clock falls on a line that is none."""
+    line = b"%d.%02d.000.000 I slot      release: id  0 | task %d | stop processing: n_tokens = 9, truncated = 0\n"
+    text = b"".join(line % (1 + i // 60, i % 60, i) for i in range(600))
+    text += b"0.00.000.100 I something that the grammar does not know\n"
+    text += b"".join(line % (90 + i // 60, i % 60, i) for i in range(600))
+    path = tmp_path / "server.log"
+    path.write_bytes(text)
+    with pytest.raises(Undivided):
+        joined(path, 2)
