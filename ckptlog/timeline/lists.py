@@ -198,6 +198,6 @@ def user_starts(run: Run, turn: Turn) -> list[int]:
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
     found = []
     for before, start in pairwise(starts):
-        if start - before != n_batch and start not in tail and start > TRIVIAL:
+        if start - before != n_batch and start not in tail:
             found.append(start)
     return found

@@ -79,7 +79,12 @@ class BeforeFirstBoundary(CauseRule):
         if turn.first_born <= high:
             return None
         start = first_user_start(run, turn)
-        if start is None:
+        folded = start is not None and start <= NOTHING_CACHED
+        if folded:
+            start = next((u for u in turn.user_starts if u > NOTHING_CACHED), None)
+            if start is not None and start <= high:
+                return None
+        elif start is None:
             # where messages begin is not seen (or only the last one): only a change near the very beginning is sure
             if turn.n_held is None or high > max(RELATED_TOKENS, turn.n_held / 10):
                 return None
@@ -102,6 +107,13 @@ class BeforeFirstBoundary(CauseRule):
                 "No checkpoint flag helps."
             )
         todo = [fixes.stop_rewriting_head(), *present(fixes.swa_full(run))]
+        if folded:
+            text += (
+                f" The first user message begins at token {turn.user_starts[0]} already: this chat template puts the system "
+                "prompt inside it, so that not even a new conversation with the same system prompt can be resumed."
+            )
+            todo = [*present(fixes.swa_full(run), fixes.name_delimiters(run)), fixes.stop_rewriting_head()]
+            basis = case.common_basis
         return Finding(self.name, text, basis, todo, not_helping(case))
 
 
@@ -132,7 +144,7 @@ class CheckpointsSparse(CauseRule):
         if run.memory == "plain" or turn.first_born is None:
             return None
         n_cached, low = turn.n_cached or 0, case.common[0]
-        missed = [u for u in turn.user_starts if n_cached < u <= low]
+        missed = [u for u in turn.user_starts if max(n_cached, NOTHING_CACHED) < u <= low]
         few_places = not cuts_every_user_start(run)
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None

@@ -90,6 +90,16 @@ def use_chat_endpoint(run: Run) -> Fix:
     return Fix("use-chat-endpoint", text + ".")
 
 
+def name_delimiters(run: Run) -> Fix | None:
+    if not flag_exists("message_delimiters", run.build_min or None, run.build_max):
+        return None
+    return Fix(
+        "name-delimiters",
+        "Or name what ends the unchanging part of the system prompt as a message delimiter in the request "
+        "(message_delimiters): the server can then make a checkpoint there.",
+    )
+
+
 def upgrade(build: int, what: str) -> Fix:
     return Fix("upgrade-server", f"Upgrade llama-server to b{build} or later: {what}.")
 

@@ -152,6 +152,11 @@ FIXES: dict[str, str] = {
         Use the chat endpoint
 
         /v1/chat/completions tells the server where user messages begin; raw prompts don't.""",
+    "name-delimiters": """
+        Name a delimiter in the request
+
+        message_delimiters in the request (b10227 and later) tells the server where messages begin, for prompts whose
+        template does not.""",
     "give-each-conversation-a-slot": """
         A slot for each conversation
 
