@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ckptlog.analysis.analyzer import Analyzer
+    from ckptlog.analysis.parts import Joined
     from ckptlog.intake.lines import LineStore
     from ckptlog.timeline.model import Run
 
@@ -46,7 +47,7 @@ class Analysis:
     ``line(source, n)`` is the raw line ``n`` (1-based) of a source.
     """
 
-    analyzer: Analyzer
+    analyzer: Analyzer | Joined
     warnings: list[str] = field(default_factory=list)
     #: the reading was stopped before the end: the report is of what had been read
     interrupted: bool = False

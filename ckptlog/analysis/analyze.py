@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from ckptlog.analysis.analysis import Analysis
 from ckptlog.analysis.analyzer import Analyzer
 from ckptlog.analysis.collector import no_collector
+from ckptlog.analysis.parallel import analyze_in_parts, how_many
+from ckptlog.analysis.parts import Joined, Undivided
 from ckptlog.intake.reader import CHUNK_BYTES, read_chunks
-from ckptlog.intake.sources import expand
+from ckptlog.intake.sources import Source, expand
 
 Path = str | os.PathLike[str]
 
@@ -21,16 +23,22 @@ def analyze(
     max_bytes: int | None = None,
     progress: Callable[[int], None] | None = None,
     stopped: Callable[[], bool] | None = None,
+    processes: int | None = None,
 ) -> Analysis:
     """Read logs and judge every turn in them.
 
     ``paths``: a file, a directory, a glob, ``-`` for standard input, or several of these.
     ``max_bytes`` limits what a source may hold (after decompression); ``progress`` is called with the
     bytes read of the current source; ``stopped`` is asked between chunks whether to end with what was
-    read (``Analysis.interrupted`` says so). Raises ``ckptlog.errors.InputError`` if a log can't be read.
+    read (``Analysis.interrupted`` says so). ``processes`` is how many may work on one big log with several
+    server starts in it (null: as many as there are processors); what they find is the same. Raises ``ckptlog.errors.InputError`` if a log can't be read.
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     sources = expand([os.fspath(name) for name in names])
+    if len(sources) == 1 and stopped is None:
+        joined = _in_parts(sources[0], processes, max_bytes, progress)
+        if joined is not None:
+            return Analysis(joined)
     analyzer = Analyzer()
     with no_collector():
         for source in sources:
@@ -44,3 +52,20 @@ def analyze(
         analyzer.finish()
     warnings = [warning for source in sources for warning in source.facts.warnings]
     return Analysis(analyzer, warnings, interrupted=stopped is not None and stopped())
+
+
+def _in_parts(
+    source: Source, processes: int | None, max_bytes: int | None, progress: Callable[[int], None] | None
+) -> Joined | None:
+    """The analysis by several processes; null where it is not worth it or not possible."""
+    size = None if source.is_stdin else source.raw_size()
+    if size is None or (max_bytes is not None and size > max_bytes):
+        return None
+    processes = how_many(size, processes)
+    if processes < 2:
+        return None
+    with no_collector():
+        try:
+            return analyze_in_parts(source.path, processes, progress)
+        except Undivided:
+            return None

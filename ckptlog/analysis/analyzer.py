@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 from ckptlog.analysis.to_records import checkpoint_record, run_record, turn_record
-from ckptlog.events import Drift, Extractor
+from ckptlog.events import Drift, Extractor, Tally
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
 from ckptlog.records import CheckpointRecord, Ended, RunRecord, SourceRecord, TurnRecord
@@ -86,7 +86,7 @@ class Analyzer:
         extractor, tracker = self._extractors[-1], self._trackers[-1]
         tracker.feed(extractor.finish())
         index = len(self.sources) - 1
-        self.drift.extend((index, drift) for drift in extractor.drift.values())
+        self.drift.extend((index, drift) for drift in extractor.tally.drift.values())
 
     @property
     def runs(self) -> list[Run]:
@@ -100,7 +100,7 @@ class Analyzer:
 
     def source_records(self) -> list[SourceRecord]:
         return [
-            source_record(source, extractor)
+            source_record(source, extractor.tally)
             for source, extractor in zip(self.sources, self._extractors, strict=True)
         ]
 
@@ -113,10 +113,10 @@ class Analyzer:
             self.on_turn(record)
 
 
-def source_record(source: Source, extractor: Extractor) -> SourceRecord:
+def source_record(source: Source, tally: Tally) -> SourceRecord:
     """What reading one source has shown."""
     facts = source.facts
-    wrapper = _main(extractor.wrappers)
+    wrapper = _main(tally.wrappers)
     return SourceRecord(
         path=source.path,
         lines=facts.lines,
@@ -124,9 +124,9 @@ def source_record(source: Source, extractor: Extractor) -> SourceRecord:
         encoding=facts.encoding,
         compression=facts.compression,
         wrapper=wrapper or None,
-        format=_format(extractor),
-        drifted_lines=extractor.drifted_lines,
-        unknown_slot_lines=extractor.unknown_slot_lines,
+        format=_format(tally.formats),
+        drifted_lines=tally.drifted_lines,
+        unknown_slot_lines=tally.unknown_slot_lines,
     )
 
 
@@ -140,8 +140,8 @@ def _main(counts: dict[str, int]) -> str | None:
     return word if named[word] * 10 >= total or total < 20 else None
 
 
-def _format(extractor: Extractor) -> Format | None:
-    counts = {word: n for word, n in extractor.formats.items() if word}
+def _format(formats: dict[str, int]) -> Format | None:
+    counts = {word: n for word, n in formats.items() if word}
     total = sum(counts.values())
     if not total:
         return None

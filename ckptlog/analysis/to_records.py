@@ -29,7 +29,9 @@ def _seconds(t: int | None) -> float | None:
 
 def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
     """One turn as the report shows it."""
-    basis = {name: turn.basis[name] for name in FIGURES if name in turn.basis and getattr(turn, name) is not None}
+    basis = {
+        name: turn.basis[name] for name in FIGURES if name in turn.basis and getattr(turn, name) is not None
+    }
     if verdict.n_lost is not None:
         basis["n_lost"] = _weaker(turn, "n_common", "n_cached")
     return TurnRecord(

@@ -1,6 +1,7 @@
 """Typed events out of chunks of lines: shapes are parsed once, their lines in columns."""
 
 from ckptlog.events.event import Event, Wording
-from ckptlog.events.extract import Drift, Extractor
+from ckptlog.events.extract import Extractor
+from ckptlog.events.tally import Drift, Tally
 
-__all__ = ["Drift", "Event", "Extractor", "Wording"]
+__all__ = ["Drift", "Event", "Extractor", "Tally", "Wording"]

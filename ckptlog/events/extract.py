@@ -7,9 +7,8 @@ once, see plan.py), and cut the numbers out of the lines whose kind the timeline
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 import polars as pl
@@ -18,6 +17,7 @@ from ckptlog.events.event import Event, Wording
 from ckptlog.events.mismatch import MismatchWindows
 from ckptlog.events.numbers import BEYOND, NUMBER, PADDED_NUMBER, padded_number_tokens
 from ckptlog.events.plan import NumberField, Plan, Planner, cut_slices, event_by_line
+from ckptlog.events.tally import Drift, Tally
 from ckptlog.grammar import messages
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import Envelope, unwrap
@@ -32,20 +32,6 @@ SAMPLE_LINES = 400
 NO_NUMBERS = frozenset({"pointer"})
 #: heads that every line of the slots' and the server's own loggers has
 LINE_HEADS = ["slot ", "srv "]
-
-
-@dataclass(slots=True)
-class Drift:
-    """Lines with a known literal that the grammar refuses, or with a slot/srv head it doesn't know."""
-
-    status: str  # "drifted" or "unknown"
-    line: int
-    text: str
-    message: str
-    column: int | None
-    expected: tuple[str, ...]
-    literal: str
-    count: int = 0
 
 
 class Extractor:
@@ -63,18 +49,19 @@ class Extractor:
         self.planner = Planner(grammar, self.needed, frozenset(evidence))
         self.plans: list[Plan] = []
         self.index: dict[str, int] = {}
-        self.drift: dict[str, Drift] = {}
-        self.drifted_lines = 0
-        self.unknown_slot_lines = 0
-        self.wrappers: Counter[str] = Counter()
-        self.formats: Counter[str] = Counter()
+        self.tally = Tally()
         self.windows = MismatchWindows()
         self._sampled: dict[str, Envelope] = {}
         text_kinds = [k for k in grammar.kinds.values() if k.treatment == "text"]
         self.text_heads = [h for k in text_kinds if k.name in self.needed for h in k.heads]
         self.flood_heads = [h for k in text_kinds if k.name not in self.needed for h in k.heads]
         self.literals = sorted(
-            {h for k in grammar.kinds.values() if k.treatment != "ignored" and k.name in self.needed for h in k.heads}
+            {
+                h
+                for k in grammar.kinds.values()
+                if k.treatment != "ignored" and k.name in self.needed
+                for h in k.heads
+            }
         )
         self.known = sorted({h for k in grammar.kinds.values() for h in k.heads})
 
@@ -95,9 +82,8 @@ class Extractor:
             if envelope is None:
                 envelope = self._sampled[shape] = unwrap(line)
             if envelope.family is not None:
-                self.wrappers[envelope.wrapper or ""] += 1
-                if envelope.format is not None and (envelope.family != "bare" or envelope.format != "legacy"):
-                    self.formats[envelope.format] += 1
+                told = envelope.family != "bare" or envelope.format != "legacy"
+                self.tally.count_form(envelope.wrapper or "", (envelope.format or "") if told else "")
 
     def finish(self) -> list[Event]:
         """The events still held back at the end of the input."""
@@ -120,21 +106,34 @@ class Extractor:
         if self.text_heads:
             text_at = pl.min_horizontal(*(line.str.find(head, literal=True) for head in self.text_heads))
             # behind the head of a window stands free text: the shape ends with the head
-            before = line.cast(pl.Binary).bin.slice(0, text_at + len(self.text_heads[0])).cast(pl.String, strict=False)
+            before = (
+                line.cast(pl.Binary)
+                .bin.slice(0, text_at + len(self.text_heads[0]))
+                .cast(pl.String, strict=False)
+            )
             shaped = pl.when(line.str.contains_any(self.text_heads)).then(before).otherwise(shaped)
         return frame.with_columns(shaped.str.replace_all(PADDED_NUMBER, "#").alias("shape"))
 
     def _events(self, frame: pl.DataFrame) -> list[Event]:
         groups = (
             frame.group_by("shape")
-            .agg(pl.col("line").first(), pl.col("no").first(), pl.col("line").last().alias("last"), pl.len().alias("n"))
+            .agg(
+                pl.col("line").first(),
+                pl.col("no").first(),
+                pl.col("line").last().alias("last"),
+                pl.len().alias("n"),
+            )
             .sort("no")
         )
         ids = [
             self._plan_id(shape, line, last, no, n)
             for shape, line, last, no, n in groups.select("shape", "line", "last", "no", "n").iter_rows()
         ]
-        wanted = groups.select("shape").with_columns(pl.Series("plan", ids, dtype=pl.Int32)).filter(pl.col("plan") >= 0)
+        wanted = (
+            groups.select("shape")
+            .with_columns(pl.Series("plan", ids, dtype=pl.Int32))
+            .filter(pl.col("plan") >= 0)
+        )
         if not wanted.height:
             return []
         rows = frame.select("no", "line", "shape").join(wanted, on="shape", how="inner").drop("shape")
@@ -154,9 +153,11 @@ class Extractor:
             _time(plan, tokens).alias("t"),
             _integer(tokens, plan.port_index).alias("port"),
             _integer(tokens, plan.slot_index).alias("slot"),
-            (-_integer(tokens, plan.task_index) if plan.task_negative else _integer(tokens, plan.task_index)).alias(
-                "task"
-            ),
+            (
+                -_integer(tokens, plan.task_index)
+                if plan.task_negative
+                else _integer(tokens, plan.task_index)
+            ).alias("task"),
             *(_number(tokens, field, i) for i, field in enumerate(plan.numbers)),
             *([pl.col("line")] if with_text else []),
         ]
@@ -183,7 +184,9 @@ class Extractor:
         sound = rows.drop_nulls(needed)
         bad = part.join(sound.select("no"), on="no", how="anti", maintain_order="left")
         line, no = bad["line"][0], bad["no"][0]
-        self._count_drift(f"damaged {plan.wording.kind}", replace(plan, status="drifted"), line, no, bad.height)
+        self._count_drift(
+            f"damaged {plan.wording.kind}", replace(plan, status="drifted"), line, no, bad.height
+        )
         return sound
 
     def _slow(self, plan: Plan, part: pl.DataFrame) -> Iterator[Event]:
@@ -191,7 +194,9 @@ class Extractor:
         for no, line in part.select("no", "line").iter_rows():
             event = event_by_line(plan, self.planner, no, line)
             if event is None:
-                self._count_drift(f"damaged {plan.wording.kind}", replace(plan, status="drifted"), line, no, 1)
+                self._count_drift(
+                    f"damaged {plan.wording.kind}", replace(plan, status="drifted"), line, no, 1
+                )
             elif event.kind in self.needed:
                 yield event
 
@@ -215,8 +220,7 @@ class Extractor:
         else:
             plan = self.plans[plan_id]
         if plan.envelope is not None and plan.status != "noise":
-            self.wrappers[plan.envelope.wrapper or ""] += count
-            self.formats[plan.envelope.format or ""] += count
+            self.tally.count_form(plan.envelope.wrapper or "", plan.envelope.format or "", count)
         if plan.status == "event":
             return plan_id
         if plan.status in ("drifted", "unknown"):
@@ -224,17 +228,9 @@ class Extractor:
         return -1
 
     def _count_drift(self, shape: str, plan: Plan, line: str, no: int, count: int) -> None:
-        if plan.status == "drifted":
-            self.drifted_lines += count
-        else:
-            self.unknown_slot_lines += count
-        item = self.drift.get(shape)
-        if item is None:
-            message = plan.envelope.message if plan.envelope is not None else line
-            item = Drift(plan.status, no, line, message, plan.column, plan.expected, plan.literal)
-            if len(self.drift) < 1000:
-                self.drift[shape] = item
-        item.count += count
+        message = plan.envelope.message if plan.envelope is not None else line
+        example = Drift(plan.status, no, line, message, plan.column, plan.expected, plan.literal)
+        self.tally.count_drift(shape, example, count)
 
 
 def _in_blocks(of: Wording, rows: pl.DataFrame, names: tuple[str, ...]) -> Iterator[Event]:
