@@ -1,1 +1,1 @@
-
+"""What an analysis looks like: text, JSON, Markdown."""

@@ -1,1 +1,1 @@
-
+"""Events in order become runs, turns, and checkpoints from birth to death."""

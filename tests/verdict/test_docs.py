@@ -7,7 +7,7 @@ from typing import get_args
 
 from ckptlog.records import Outcome
 from ckptlog.verdict.catalogue import entries
-from ckptlog.verdict.causes import CAUSES
+from ckptlog.verdict.causes import CAUSES, TOLD_ONLY
 from ckptlog.verdict.docs import outcomes_markdown
 from ckptlog.verdict.triggers import TRIGGERS
 
@@ -21,7 +21,7 @@ def test_the_page_is_current() -> None:
 def test_every_outcome_cause_and_trigger_has_an_entry() -> None:
     named = {(entry.kind, entry.name) for entry in entries()}
     assert {name for kind, name in named if kind == "outcome"} == set(get_args(Outcome))
-    assert {name for kind, name in named if kind == "cause"} == {rule.name for rule in CAUSES}
+    assert {name for kind, name in named if kind == "cause"} == {rule.name for rule in (*CAUSES, *TOLD_ONLY)}
     assert {name for kind, name in named if kind == "trigger"} == set(TRIGGERS)
 
 

@@ -19,7 +19,11 @@ def names(record: TurnRecord) -> list[str]:
 def test_what_the_ram_cache_held_is_the_cause_where_the_slot_lost_nothing() -> None:
     """2,642 tokens lay in the cache in an entry of 12,984: a fifth of it, and the server asks for a quarter."""
     session = turn("sample/held-elsewhere", 7)
-    assert (session.outcome, session.severity, session.cause) == ("checkpoint-reprefill", "costly", "slot-taken")
+    assert (session.outcome, session.severity, session.cause) == (
+        "checkpoint-reprefill",
+        "costly",
+        "slot-taken",
+    )
     assert (session.n_common, session.n_known, session.n_lost) == (10, 2642, 10)
     assert "a prompt of 12,984 tokens saved in the RAM prompt cache" in session.explanation
     assert "at least a quarter" in session.explanation
@@ -38,13 +42,21 @@ def test_what_the_ram_cache_held_is_the_cause_where_the_slot_lost_nothing() -> N
 )
 def test_a_conversation_that_came_back_is_told_as_a_possibility(log: str, number: int, lost: str) -> None:
     back = turn(log, number)
-    assert (back.trigger, back.cause, back.severity) == ("other-conversation", "other-conversation", "harmless")
+    assert (back.trigger, back.cause, back.severity) == (
+        "other-conversation",
+        "other-conversation",
+        "harmless",
+    )
     assert f"If this conversation had been here before: {lost}" in back.explanation
     assert back.fixes == []
 
 
 def test_no_log_is_said_to_prove_that_the_cache_dropped_it() -> None:
-    for log in ("sample/prompt-cache-evicted", "live/b8672/hybrid/ram-cache-tiny", "live/b9713/swa/ram-cache-tiny"):
+    for log in (
+        "sample/prompt-cache-evicted",
+        "live/b8672/hybrid/ram-cache-tiny",
+        "live/b9713/swa/ram-cache-tiny",
+    ):
         assert "prompt-cache-evicted" not in {record.cause for record in report(log).turns}
 
 
@@ -55,7 +67,11 @@ def test_no_log_is_said_to_prove_that_the_cache_dropped_it() -> None:
 @pytest.mark.parametrize("number", [3, 4])
 def test_a_clock_in_the_system_prompt(build: str, number: int) -> None:
     clock = turn(f"live/{build}/hybrid/rewritten-system-prompt", number)
-    assert (clock.trigger, clock.cause, clock.confidence) == ("prefix-rewritten", "before-first-boundary", "inferred")
+    assert (clock.trigger, clock.cause, clock.confidence) == (
+        "prefix-rewritten",
+        "before-first-boundary",
+        "inferred",
+    )
     assert "If it is the same conversation, its beginning was changed" in clock.explanation
     assert "if it is another one, there was nothing to keep" in clock.explanation
 
@@ -74,14 +90,19 @@ def test_a_shorter_prompt_than_the_slot_holds_is_another_conversation(build: str
 
 @pytest.mark.parametrize(
     ("log", "number"),
-    [("logs/b11549/plain/shift_keep_m1", 2), ("logs/b11549/swa/shift_keep_m1", 2), ("logs/b11549/swa/shift_keep_32", 2)],
+    [
+        ("logs/b11549/plain/shift_keep_m1", 2),
+        ("logs/b11549/swa/shift_keep_m1", 2),
+        ("logs/b11549/swa/shift_keep_32", 2),
+    ],
 )
 def test_behind_a_context_shift_the_divergence_is_the_servers_doing(log: str, number: int) -> None:
     assert turn(log, number).trigger is None
 
 
 @pytest.mark.parametrize(
-    "log", ["logs/b10068/hybrid/save_restore", "logs/b11549/hybrid/save_restore", "logs/b11549/swa/save_restore"]
+    "log",
+    ["logs/b10068/hybrid/save_restore", "logs/b11549/hybrid/save_restore", "logs/b11549/swa/save_restore"],
 )
 def test_user_starts_behind_a_restored_slots_content_are_not_the_first(log: str) -> None:
     """The second message was edited; the first start that this process saw lies behind it."""
@@ -116,6 +137,21 @@ def test_a_smaller_distance_is_told_only_where_a_batch_begins_before_the_change(
         assert flag == "--checkpoint-every-n-tokens"
         assert int(value) <= (by_batch.n_common or 0)
     assert "smaller-spacing" not in names(turn("live/b8672/hybrid/unicode", 2))
+
+
+@pytest.mark.parametrize(
+    ("log", "number", "at"),
+    [("live/b10566/hybrid/spacing-step512", 10, "241"), ("logs/b11549/swa/minstep_8192", 5, "184")],
+)
+def test_a_spacing_that_skipped_messages_is_told_even_where_the_replay_finds_no_number(
+    log: str, number: int, at: str
+) -> None:
+    edit = turn(log, number)
+    assert edit.cause == "checkpoints-sparse"
+    assert f"A message begins at {at}" in edit.explanation
+    assert edit.fixes[0].name == "smaller-spacing"
+    assert edit.fixes[0].flags[0] == "--checkpoint-min-step"
+    assert f"resume at {at} at least" in edit.fixes[0].text
 
 
 def test_a_new_session_is_told_by_where_it_parts() -> None:
@@ -179,6 +215,8 @@ def test_a_stale_restore_is_flagged(log: str, number: int, why: str) -> None:
 
 def test_when_the_client_left_is_told() -> None:
     during_prompt = turn("live/b10566/hybrid/gone-during-prompt", 3)
-    assert during_prompt.explanation.startswith("It left while the prompt was being processed: 2,595 of 12,000 tokens")
+    assert during_prompt.explanation.startswith(
+        "It left while the prompt was being processed: 2,595 of 12,000 tokens"
+    )
     during_answer = turn("live/b10566/hybrid/gone-during-generation", 3)
     assert during_answer.explanation.startswith("It left after 2 tokens of the answer.")
