@@ -166,7 +166,7 @@ class CheckpointsSparse(CauseRule):
             )
         text += new_session(case)
         words, upgrade = faults.told(run, "near-end-spacing")
-        closer = fixes.smaller_step(run, step) if missed else _by_distance(case)
+        closer = fixes.smaller_step(run, step, missed[-1]) if missed else _by_distance(case)
         todo = present(closer, fixes.swa_full(run))
         if few_places:
             what = "checkpoints are made wherever a user message begins, which helps if one begins before the change"

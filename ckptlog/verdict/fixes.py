@@ -59,12 +59,14 @@ def enable_checkpoints(run: Run) -> Fix:
     return Fix("enable-checkpoints", f"Switch checkpoints on again; {default} is the default.", [flag, default])
 
 
-def smaller_step(run: Run, step: int | None) -> Fix | None:
+def smaller_step(run: Run, step: int | None, at: int | None = None) -> Fix | None:
+    """``at``: a place at which this turn could then resume, as far as the log shows such places."""
     flag = spacing_flag(run)
     if flag is None:
         return None
     value = str(step if step is not None else 256)
-    return Fix("smaller-spacing", "Let checkpoints lie closer together: more of them fit a change.", [flag, value])
+    gain = f"this turn could then resume at {at:,} at least" if at is not None else "more of them fit a change"
+    return Fix("smaller-spacing", f"Let checkpoints lie closer together: {gain}.", [flag, value])
 
 
 def stop_rewriting_head() -> Fix:
