@@ -156,6 +156,8 @@ def _without_impossible_reuse(turn: Turn) -> None:
         return
     if turn.basis.get("n_common") != "observed" or turn.n_cached not in turn.batch_starts:
         return
+    if turn.basis.get("n_processed") == "observed" and turn.n_cached + (turn.n_processed or 0) == turn.n_prompt:
+        return  # the timing says so too: b8156 goes on one token behind the common prefix after a restore
     for name in ("n_cached", "n_processed", "n_generated"):
         if name == "n_cached" or turn.basis.get(name) == "derived":
             setattr(turn, name, None)
