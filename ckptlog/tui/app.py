@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -210,7 +211,11 @@ class TimelineApp(App[None]):
         self.exit(return_code=int(error.exit_code) if error else int(ExitCode.USAGE))
 
     def on_picture_taken(self, message: PictureTaken) -> None:
-        picture = message.picture
+        began = time.monotonic()
+        self._take(message.picture)
+        self._loader.seen(time.monotonic() - began)
+
+    def _take(self, picture: Picture) -> None:
         self.progress = picture.progress
         if picture.progress.phase == "done" and not picture.report.turns:
             self._fail(NothingToJudge("; ".join(picture.nothing) or "there is no turn in it"))

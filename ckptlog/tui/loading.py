@@ -27,7 +27,7 @@ _PICTURE_EVERY = 0.25
 #: a picture may take this share of the reading time
 _PICTURE_SHARE = 0.2
 #: bytes of the first piece, and of the largest one
-_FIRST_BYTES = 256 << 10
+_FIRST_BYTES = 64 << 10
 _MOST_BYTES = 4 << 20
 #: seconds without a new line after which a released turn is complete
 _SETTLE_SECONDS = 0.3
@@ -88,12 +88,20 @@ class Loader:
         self._thread = Thread(target=self._run, name="ckptlog-reading", daemon=True)
         self._taken = 0
         self._began = 0.0
+        #: a picture was handed over and is not on the screen yet
+        self._unseen = False
+        self._showing_cost = 0.0
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
         self._stop.set()
+
+    def seen(self, seconds: float) -> None:
+        """The last picture is on the screen, which took so long: with a large log that is not for free."""
+        self._showing_cost = seconds
+        self._unseen = False
 
     def join(self, seconds: float) -> bool:
         """Wait for the thread; whether it has ended."""
@@ -131,13 +139,15 @@ class Loader:
         def show(phase: Phase, now: bool = False) -> None:
             nonlocal shown_at, cost
             began = time.monotonic()
-            if not now and began - shown_at < max(_PICTURE_EVERY, cost / _PICTURE_SHARE):
+            pause = max(_PICTURE_EVERY, (cost + self._showing_cost) / _PICTURE_SHARE)
+            if not now and (self._unseen or began - shown_at < pause):
                 self._on_progress(self._progress(phase, total))
                 return
             warnings = [warning for source in analyzer.sources for warning in source.facts.warnings]
             analysis = Analysis(analyzer, warnings)
             nothing = tuple(nothing_to_judge(analysis)) if phase == "done" else ()
             progress = self._progress(phase, total)
+            self._unseen = True
             self._on_picture(
                 Picture(analysis.report, tuple(analyzer.sources), progress, tuple(warnings), nothing)
             )

@@ -119,6 +119,7 @@ def read_all(path: Path, stop_after: int | None = None) -> tuple[list[Picture], 
 
     def on_picture(picture: Picture) -> None:
         pictures.append(picture)
+        loader.seen(0.0)
         if stop_after is not None and len(pictures) >= stop_after:
             loader.stop()
 
@@ -138,6 +139,18 @@ def test_a_long_log_shows_its_first_turns_early_and_can_be_stopped(tmp_path: Pat
     assert first.progress.total == log.stat().st_size
     assert last.progress.phase == "stopped"
     assert last.progress.taken < log.stat().st_size
+
+
+def test_no_picture_is_taken_while_the_last_one_is_not_on_the_screen(tmp_path: Path) -> None:
+    log = tmp_path / "long.log"
+    log.write_bytes(EVICTED.read_bytes() * 60)
+    pictures: list[Picture] = []
+    loader = Loader([str(log)], follow=False, on_picture=pictures.append, on_progress=lambda _: None)
+    loader.start()
+    assert loader.join(120)
+    # the first, and the last, which must come
+    assert len(pictures) == 2
+    assert pictures[-1].progress.phase == "done"
 
 
 def test_the_loader_says_the_same_as_batch() -> None:
