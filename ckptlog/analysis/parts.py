@@ -105,14 +105,22 @@ def divided(path: str, parts: int, lead: int) -> list[Span]:
 
 def _start_near(text: mmap.mmap, position: int) -> int | None:
     """The line nearest to a position at which the clock begins anew; null if there is none in the file."""
-    before = after = position
-    for _ in range(_MOST_LOOKS):
-        before = text.rfind(_CLOCK_START, 0, before) if before >= 0 else -1
-        after = text.find(_CLOCK_START, after + 1) if after >= 0 else -1
-        near = [place for place in (before, after) if place >= 0 and _begins_anew(text, place)]
-        if near:
-            return min(near, key=lambda place: abs(place - position)) + 1
-    return None
+    steps: list[Callable[[int], int]] = [
+        lambda place: text.rfind(_CLOCK_START, 0, place),
+        lambda place: text.find(_CLOCK_START, place + 1),
+    ]
+    found = []
+    for step in steps:
+        place = step(position)
+        for _ in range(_MOST_LOOKS):
+            if place < 0 or _begins_anew(text, place):
+                break
+            place = step(place)
+        else:
+            place = -1
+        if place >= 0:
+            found.append(place + 1)
+    return min(found, key=lambda start: abs(start - position), default=None)
 
 
 def _begins_anew(text: mmap.mmap, newline: int) -> bool:
