@@ -102,14 +102,13 @@ class ShiftCleared(CauseRule):
             return None
         case.quote(shift[1], shift[2], "the shift that made the slot's checkpoints void")
         quote_search(case)
-        most = case.turn.n_prompt
-        size = (case.run.n_ctx_slot or most or 4096) * 2 * (case.run.n_slots or 1)
+        size = (case.run.n_ctx_slot or case.turn.n_prompt or 4096) * 2
         return Finding(
             self.name,
             f"A context shift in an earlier turn (line {shift[1]}) deleted a slice of this conversation; the slot's "
             "checkpoints went with it.",
             "derived",
-            [fixes.larger_context(size)],
+            [fixes.larger_context(case.run, size)],
             present(fixes.not_cache_reuse(case.run)),
         )
 
@@ -158,11 +157,15 @@ class CheckpointEvicted(DeadCheckpoint):
         dead = self.dead(case)
         if dead is None:
             return None
-        self.quote_death(case, dead, f"the checkpoint at {dead.n_tokens:,}, which this turn could have resumed from")
+        says = f"the checkpoint at {dead.n_tokens:,}, which this turn could have resumed from"
+        wrong = faults.fault_of(case.run, "erase-shows-newest")
+        if wrong is not None and wrong[1]:
+            says += " (builds up to b6628 print the numbers of the newest one here)"
+        self.quote_death(case, dead, says)
         cap = f" (the list holds {case.run.checkpoints_max})" if case.run.checkpoints_max else ""
         return Finding(
             self.name,
-            f"A checkpoint at token {dead.n_tokens:,} would have served. It had been pushed out {self.death(dead)} "
+            f"A checkpoint (a saved state to resume from) at token {dead.n_tokens:,} would have served. It had been pushed out {self.death(dead)} "
             f"to make room for newer ones{cap}.{new_session(case)}",
             case.common_basis,
             [fixes.raise_count(case.run, None), *present(fixes.swa_full(case.run))],
@@ -196,7 +199,7 @@ class CheckpointThinned(DeadCheckpoint):
         helps = [fixes.raise_count(run, None)] if run.build_min >= 10853 or run.build_max is None else []
         return Finding(
             self.name,
-            f"A checkpoint at token {dead.n_tokens:,} would have served. It had been thinned out {self.death(dead)}, "
+            f"A checkpoint (a saved state to resume from) at token {dead.n_tokens:,} would have served. It had been thinned out {self.death(dead)}, "
             f"being closer than --checkpoint-min-step ({run.checkpoints_min_step or 8192:,}) to an earlier one."
             + new_session(case),
             case.common_basis,
@@ -227,11 +230,16 @@ class CheckpointInvalidated(DeadCheckpoint):
         if dead is None:
             return None
         self.quote_death(case, dead, f"the checkpoint at {dead.n_tokens:,}, erased by an earlier turn's sweep")
+        words: str = ""
+        upgrade: list[Fix] = []
+        if dead.fate_task is not None and dead.fate_task in dead.restored_by:
+            # restored and swept away by the same turn: it lay beyond that turn's common prefix
+            words, upgrade = faults.told(case.run, "restores-beyond-prefix", seen=True)
         return Finding(
             self.name,
-            f"A checkpoint at token {dead.n_tokens:,} would have served. It had been erased {self.death(dead)}, when an "
-            f"earlier prompt parted from the slot's content before it.{new_session(case)}",
+            f"A checkpoint (a saved state to resume from) at token {dead.n_tokens:,} would have served. It had been erased {self.death(dead)}, when an "
+            f"earlier prompt parted from the slot's content before it.{new_session(case)} {words}".rstrip(),
             case.common_basis,
-            [fixes.more_slots(case.run), *present(fixes.larger_ram_cache(case.run))],
+            [*upgrade, fixes.more_slots(case.run), *present(fixes.larger_ram_cache(case.run))],
             not_helping(case),
         )

@@ -149,14 +149,20 @@ class CheckpointsSparse(CauseRule):
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None
         quote_search(case)
-        where = f"the nearest usable checkpoint lay at {n_cached:,}" if n_cached else "no checkpoint lay before it"
+        if n_cached:
+            where = f"the nearest usable checkpoint lay at {n_cached:,}"
+        elif any(c.n_tokens <= low for c in turn.before or []):
+            where = "no checkpoint before it reaches back far enough"
+        else:
+            where = "no checkpoint lay before it"
         text = f"The prompt was changed at token {low:,}; {where}."
         step = None
         if missed:
             spacing = run.checkpoints_min_step
             text += f" A message begins at {missed[-1]:,}, but no checkpoint was made there"
             text += f": the spacing is {spacing:,}." if spacing is not None else "."
-            step = max(1, min(256, (missed[-1] - n_cached) // 2))
+            # a round number below the gap: a checkpoint needs more than the spacing behind the one before
+            step = min(256, 1 << max(0, (missed[-1] - n_cached - 1).bit_length() - 1))
         elif few_places:
             text += f" {_few_places(case)}"
         else:

@@ -94,7 +94,8 @@ class ServerRule(CauseRule):
     same: on hybrid and recurrent models from b9246 to b9496; on sliding-window models (b8672 and later)
     as long as the common prefix is no longer than the window, and after a prompt came back from the RAM prompt
     cache, which keeps only the window. What they restore lies a little before the end; with nothing to restore
-    they process everything again.
+    they process everything again. And builds up to b8672 refuse a checkpoint that holds everything from
+    token 0 while the common prefix is no longer than the window.
 
     How to see it: the common prefix is all that the slot held, and yet there are "checking checkpoint" lines.
 
@@ -111,6 +112,11 @@ class ServerRule(CauseRule):
         if case.common is None or turn.n_held is None or turn.shifts:
             return None
         appended = case.common[0] >= turn.n_held
+        refused, mended = start_not_matched(case)
+        if not appended and refused:
+            quote_search(case)
+            text = f"A checkpoint that holds everything from token 0 lay before the place where the prompts part. {refused}"
+            return Finding(self.name, text, "derived", [*mended, *present(fixes.swa_full(run))], not_helping(case))
         if not appended or not (turn.checks or turn.forced):
             return None
         window = run.n_swa or 0
@@ -126,13 +132,12 @@ class ServerRule(CauseRule):
             return None
         if case.common[0] <= window:
             quote_search(case)
-            words, upgrade = start_not_matched(case)
             text = (
                 f"The request only added to the conversation. As long as the common prefix ({case.common[0]:,}) is no "
                 f"longer than the sliding window ({window:,}), the server looks for a checkpoint although its memory "
-                f"is whole: its own rule, and it ends once the conversation is longer. {words}"
+                f"is whole: its own rule, and it ends once the conversation is longer. {refused}"
             )
-            todo = [*upgrade, *present(fixes.swa_full(run))]
+            todo = [*mended, *present(fixes.swa_full(run))]
             return Finding(self.name, text.rstrip(), "derived", todo, not_helping(case))
         if turn.cache_loaded and all(rules.stores_window_only for rules in rules_of(run)):
             quote_search(case)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.verdict import faults
+from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.rule import Finding
@@ -11,15 +11,6 @@ from ckptlog.verdict.rule import Finding
 
 def _round_up(n: int, step: int = 1024) -> int:
     return -(-n // step) * step
-
-
-def _context_flag(case: Case, per_slot: int) -> Fix:
-    """``-c`` is shared between the slots unless the KV cache is unified."""
-    run = case.run
-    slots = 1 if run.kv_unified else run.n_slots or 1
-    total = _round_up(per_slot) * slots
-    shared = f" ({slots} slots share -c)" if slots > 1 else ""
-    return Fix("larger-context", f"Give each slot at least {per_slot:,} tokens: -c {total}{shared}.", ["-c", str(total)])
 
 
 def rejection(case: Case, judged: Judged) -> Finding:
@@ -57,10 +48,10 @@ def rejection(case: Case, judged: Judged) -> Finding:
         todo.append(
             Fix("shorten-history", "Let the client compact or cut its history a little earlier: this was a near miss.")
         )
-        todo.append(_context_flag(case, n_prompt + 1024))
+        todo.append(fixes.larger_context(case.run, n_prompt + 1024))
     else:
         if n_prompt is not None:
-            todo.append(_context_flag(case, n_prompt + 1024))
+            todo.append(fixes.larger_context(case.run, n_prompt + 1024))
         todo.append(Fix("shorten-history", "Or let the client compact its history before it reaches the limit."))
     slots = 1 if run.kv_unified else run.n_slots or 1
     if n_prompt is not None and isinstance(limit, int) and n_prompt < limit * slots and slots > 1:
@@ -91,7 +82,7 @@ def limit_stop(case: Case, judged: Judged) -> Finding:
         text += " Context shift can't be used with this model's memory."
     per_slot = (limit or 4096) + max(2048, (turn.n_generated or 0) * 2)
     todo = [
-        _context_flag(case, per_slot),
+        fixes.larger_context(case.run, per_slot),
         Fix("shorten-history", "Or leave more room for the answer: compact the history earlier."),
     ]
     not_todo = [Fix("max-tokens", "A larger max_tokens: the context was full, not the budget.")]
@@ -128,7 +119,7 @@ def context_shift(case: Case, judged: Judged) -> Finding:
         text = f"The prompt was longer than the context; the server cut a part out of it and went on: {where}."
     text += " The model answered without it, and nothing told the client."
     limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
-    todo = [_context_flag(case, limit * 2)]
+    todo = [fixes.larger_context(case.run, limit * 2)]
     old = run.build_max is not None and run.build_max < 6301
     if old:
         todo.append(Fix("no-shift", "Or refuse instead of deleting.", ["--no-context-shift"]))
@@ -173,7 +164,7 @@ def error(case: Case, judged: Judged) -> Finding:
     if reason in ("shift_disabled", "shift_shared"):
         why = "shared between several choices (n > 1)" if reason == "shift_shared" else "not to be shifted here"
         text = f"The context was full, and the prompt is {why}: the request ended with an error."
-        return Finding("shift-refused", text, "observed", [_context_flag(case, (case.run.n_ctx_slot or 4096) * 2)])
+        return Finding("shift-refused", text, "observed", [fixes.larger_context(case.run, (case.run.n_ctx_slot or 4096) * 2)])
     said = turn.error_fields.get("text")
     text = "The request ended with an error of the server" + (f": {said}" if said else ".")
     return Finding("server-error", text, "observed")

@@ -146,8 +146,12 @@ def swa_full(run: Run) -> Fix | None:
     )
 
 
-def larger_context(n: int) -> Fix:
-    return Fix("larger-context", f"Give each slot at least {n:,} tokens of context.", ["-c", str(n)])
+def larger_context(run: Run, per_slot: int) -> Fix:
+    """``-c`` is shared between the slots unless the KV cache is unified."""
+    slots = 1 if run.kv_unified else run.n_slots or 1
+    total = -(-per_slot // 1024) * 1024 * slots
+    shared = f" ({slots} slots share -c)" if slots > 1 else ""
+    return Fix("larger-context", f"Give each slot at least {per_slot:,} tokens: -c {total}{shared}.", ["-c", str(total)])
 
 
 # ------------------------------------------------------------------ what would not help

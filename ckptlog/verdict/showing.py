@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Fix
 from ckptlog.verdict import faults, fixes
-from ckptlog.verdict.case import Case
+from ckptlog.verdict.case import NOTHING_CACHED, Case
 from ckptlog.verdict.triggers import first_user_start
 
 #: a new first message parts from the old one behind the header of its turn, some tokens after its start
@@ -58,13 +58,17 @@ def new_session(case: Case) -> str:
 
 
 def start_not_matched(case: Case) -> tuple[str, list[Fix]]:
-    """The fault that refuses a checkpoint which holds everything from token 0, where this turn shows it."""
-    common = case.common[1] if case.common is not None else 0
-    for check in case.turn.checks:
-        taken = case.turn.restored is not None and check is case.turn.checks[-1]
-        if check.thold == 0 and check.pos_min == 0 and check.pos_max <= common and not taken:
-            return faults.told(case.run, "start-not-matched", seen=True)
-    return "", []
+    """The fault that refuses a checkpoint which holds everything from token 0, where this turn shows it.
+
+    As long as the common prefix is no longer than the window, the threshold is 0, and pos_min = 0 is not
+    below it (policy, section 2, step 5).
+    """
+    run, turn = case.run, case.turn
+    if run.memory != "swa" or case.common is None or turn.restored is not None or case.common[1] > (run.n_swa or 0):
+        return "", []
+    listed = [*(turn.before or []), *turn.invalidated] if turn.before_known else []
+    whole = any(c.pos_min == 0 and NOTHING_CACHED < c.n_tokens <= case.common[0] for c in listed)
+    return faults.told(run, "start-not-matched", seen=True) if whole else ("", [])
 
 
 def not_helping(case: Case) -> list[Fix]:

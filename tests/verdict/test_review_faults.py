@@ -1,0 +1,117 @@
+"""Known faults of builds that no recorded log shows, on turns made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckptlog.server.builds import faults
+from ckptlog.timeline.model import Check, Checkpoint, Quote, Run, Turn
+from ckptlog.verdict.faults import fault_of, told
+from ckptlog.verdict.judge import judge
+
+
+def swa_run(build: int, window: int = 1024) -> Run:
+    return Run(
+        0,
+        0,
+        1,
+        99,
+        build_min=build,
+        build_max=build,
+        has_swa_cache=True,
+        n_swa=window,
+        n_ctx_slot=8192,
+        start_seen=True,
+    )
+
+
+def edit_within_the_window(run: Run) -> Turn:
+    """987 tokens in common of 1,000 held; a checkpoint [0, 961] in the list; the search refused it."""
+    turn = Turn(3, 0, 0, 0, 40, 50, 80, ended="release", start_seen=True, released=True)
+    turn.n_prompt, turn.n_held, turn.n_common, turn.n_cached = 1100, 1000, 987, 0
+    turn.n_processed, turn.n_generated, turn.prompt_ms = 1100, 5, 2200.0
+    turn.basis = {"n_common": "observed", "n_cached": "observed"}
+    turn.list_visible = turn.before_known = True
+    turn.first_born = 962
+    turn.before = [Checkpoint(962, 0, 961, 10.0, 0, 0, 20, 30)]
+    turn.checks = [Check(55, "Checking checkpoint with [0, 961] against 0...", 0, 961, 0)]
+    turn.forced = Quote(56, "forcing full prompt re-processing due to lack of cache data")
+    turn.batch_starts = [0]
+    return turn
+
+
+def test_a_checkpoint_from_token_0_that_the_build_refuses() -> None:
+    """Issue 21510: the checkpoint is there, and no flag and no client is to blame."""
+    run = swa_run(8672)
+    verdict = judge(run, edit_within_the_window(run))
+    assert (verdict.outcome, verdict.severity, verdict.cause) == (
+        "checkpoint-reprefill",
+        "costly",
+        "server-rule",
+    )
+    assert "known fault of b6751 to b8672 (issue 21510, mended in b8929)" in verdict.explanation
+    assert [fix.name for fix in verdict.fixes] == ["upgrade-server", "swa-full"]
+    assert "b8929" in verdict.fixes[0].text
+
+
+def test_the_build_that_mends_it_is_not_blamed() -> None:
+    run = swa_run(8929)
+    assert "known fault" not in judge(run, edit_within_the_window(run)).explanation
+
+
+def test_a_checkpoint_swept_away_by_the_turn_that_restored_it() -> None:
+    """Up to b9592 a state beyond the common prefix is restored, and erased at once."""
+    run = swa_run(8672, window=64)
+    turn = edit_within_the_window(run)
+    turn.checks, turn.before = [], []
+    turn.dead = [
+        Checkpoint(
+            900,
+            700,
+            899,
+            10.0,
+            0,
+            0,
+            20,
+            30,
+            fate="invalidated",
+            fate_line=44,
+            fate_task=30,
+            restored_by=[30],
+        )
+    ]
+    verdict = judge(run, turn)
+    assert verdict.cause == "checkpoint-invalidated"
+    assert "known fault of b6751 to b9592" in verdict.explanation
+    assert verdict.fixes[0].name == "upgrade-server"
+
+
+def test_a_crash_while_a_checkpoint_was_loaded() -> None:
+    run = Run(0, 0, 1, 99, build_min=10068, build_max=10068, has_recurrent=True, has_attention=True)
+    turn = Turn(1, 0, 0, 0, 40, 50, 80, ended="restart", start_seen=True)
+    turn.n_prompt = 500
+    turn.checks = [Check(55, "checking checkpoint with [99, 99] against 100...", 99, 99, 100)]
+    verdict = judge(run, turn)
+    assert (verdict.outcome, verdict.variant) == ("error", "crash")
+    assert "b9113 to b11434 (mended in b11549)" in verdict.explanation
+    assert verdict.fixes[0].name == "upgrade-server"
+    turn.checks = []
+    assert "known fault" not in judge(run, turn).explanation
+
+
+@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
+def test_a_fault_is_told_of_its_builds_only(fault: object) -> None:
+    found = next(f for f in faults() if f is fault)
+    inside = Run(0, 0, 1, 9, build_min=found.last, build_max=found.last)
+    mended = Run(0, 0, 1, 9, build_min=found.mended, build_max=None)
+    unknown = Run(0, 0, 1, 9, build_min=0, build_max=None)
+    assert fault_of(inside, found.name) == (found, True)
+    assert fault_of(mended, found.name) is None
+    assert told(mended, found.name) == ("", [])
+    assert fault_of(unknown, found.name) == (found, False)
+    assert told(unknown, found.name)[0].startswith("This is probably a known fault")
+
+
+def test_an_unknown_fault_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no-such-fault"):
+        fault_of(Run(0, 0, 1, 9), "no-such-fault")
