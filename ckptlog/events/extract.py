@@ -90,29 +90,35 @@ class Extractor:
         return self.windows.finish()
 
     def _candidates(self, chunk: Chunk) -> pl.DataFrame:
+        """The lines that may matter, with their shapes. Each pass looks only at what the one before left."""
         line = pl.col("line")
         frame = pl.DataFrame([chunk.lines.rename("line")]).with_row_index("no", offset=chunk.first_line)
+        hit = frame["line"].str.contains_any(self.literals)
+        rest = frame.filter(~hit)
         # a line without letters behind its head (a row of ids) has no literal: it comes in as unknown ones do
-        unknown = line.str.contains_any(LINE_HEADS) & ~line.str.contains_any(self.known)
-        frame = frame.filter(line.str.contains_any(self.literals) | unknown)
-        if frame.height and self.flood_heads:
-            flood = line.str.contains_any(self.flood_heads)
-            if self.text_heads:
-                flood &= ~line.str.contains_any(self.text_heads)
-            frame = frame.filter(~flood)
+        unknown = rest.filter(line.str.contains_any(LINE_HEADS)).filter(~line.str.contains_any(self.known))
+        frame = frame.filter(hit)
+        if unknown.height:
+            frame = pl.concat([frame, unknown]).sort("no")
         if not frame.height:
             return frame
-        shaped = line.str.slice(0, SHAPE_CHARS)
-        if self.text_heads:
-            text_at = pl.min_horizontal(*(line.str.find(head, literal=True) for head in self.text_heads))
+        if self.flood_heads:
+            flooded = frame["line"].str.contains_any(self.flood_heads)
+            if flooded.any():
+                kept = frame.filter(flooded).filter(line.str.contains_any(self.text_heads))
+                frame = frame.filter(~flooded)
+                if kept.height:
+                    frame = pl.concat([frame, kept]).sort("no")
+        frame = frame.with_columns(line.str.slice(0, SHAPE_CHARS).alias("shape"))
+        texts = frame["line"].str.contains_any(self.text_heads) if self.text_heads else None
+        if texts is not None and texts.any():
             # behind the head of a window stands free text: the shape ends with the head
-            before = (
-                line.cast(pl.Binary)
-                .bin.slice(0, text_at + len(self.text_heads[0]))
-                .cast(pl.String, strict=False)
-            )
-            shaped = pl.when(line.str.contains_any(self.text_heads)).then(before).otherwise(shaped)
-        return frame.with_columns(shaped.str.replace_all(PADDED_NUMBER, "#").alias("shape"))
+            text_at = pl.min_horizontal(*(line.str.find(head, literal=True) for head in self.text_heads))
+            size = text_at + len(self.text_heads[0])
+            before = line.cast(pl.Binary).bin.slice(0, size).cast(pl.String, strict=False)
+            windows = frame.filter(texts).with_columns(before.alias("shape"))
+            frame = pl.concat([frame.filter(~texts), windows]).sort("no")
+        return frame.with_columns(pl.col("shape").str.replace_all(PADDED_NUMBER, "#"))
 
     def _events(self, frame: pl.DataFrame) -> list[Event]:
         groups = (
