@@ -133,7 +133,9 @@ class Loader:
         sources = [Source(self.piped.path)] if self.piped else expand(self.paths)
         sizes = [source.raw_size() for source in sources]
         total = None if self.piped or None in sizes else sum(size or 0 for size in sizes)
-        analyzer = Analyzer()
+        # the replay at the end, which puts exact numbers into fixes, needs the timeline's own objects; a
+        # followed log has no end, and without them its memory is bounded by the records
+        analyzer = Analyzer(keep_timeline=not (self.follow or self.piped))
         shown_at, cost = 0.0, 0.0
 
         def show(phase: Phase, now: bool = False) -> None:
