@@ -304,6 +304,10 @@ def _load_failed(turn: Turn) -> bool:
 def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
     """Common prefix with what the slot held when it was chosen: exact, or a range."""
     selection, held, n_prompt = turn.selection, turn.n_held_slot, turn.n_prompt
+    if held == 0 and _searched(turn):
+        # a search is made only where something is in common: the slot was filled without a line
+        _came_from_file(turn)
+        held = None
     if selection is None:
         if held == 0:
             return 0, None
@@ -341,6 +345,13 @@ def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
             return both[0], both
         return None, both
     return None, None
+
+
+def _searched(turn: Turn) -> bool:
+    """Were checkpoints looked for (formats: policy, section 2: only with n_past > 0)?"""
+    if turn.cache_loaded or (turn.memory_state is not None and turn.memory_state[0] == 0):
+        return False
+    return bool(turn.checks) or turn.forced is not None or turn.restored is not None
 
 
 def _contradicts(common: int, held: int | None, f_keep: float | None) -> bool:

@@ -181,6 +181,16 @@ class Stream:
             else:
                 run.bracket_broken = True
 
+    @staticmethod
+    def _trust_printed_build(run: Run) -> None:
+        """Narrow the bracket to the printed build, if what was worded so far agrees with it.
+
+        A clone without history prints build 1, a fork has numbers of its own.
+        """
+        build = run.build
+        if build is not None and not run.bracket_broken and run.build_min <= build <= (run.build_max or build):
+            run.build_min = run.build_max = build
+
     def finish(self, why: Ended) -> None:
         for state in self.slots.values():
             if state.turn is not None:
@@ -202,7 +212,8 @@ class Stream:
         """The open turn an event belongs to; one is begun for a log that starts in mid-turn."""
         if e.slot is None:
             return None, None
-        state = self._slot(e.slot)
+        found = self.slots.get(e.slot)
+        state = found if found is not None else self._slot(e.slot)
         turn = state.turn
         if turn is not None and (e.task is None or e.task < 0 or turn.task == e.task):
             self._touch(turn, e)
@@ -352,6 +363,7 @@ class Stream:
     def _done(self, state: SlotState | None, turn: Turn) -> None:
         assert self.run is not None
         turn.finished = True
+        self._trust_printed_build(self.run)
         settle_figures(self.run, state, turn)
         if state is not None:
             self._bare_prefix(state, turn)
