@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ CUT = [
 
 def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     edges = [0, *sorted(cuts), len(data)]
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(edges)]
 
 
 @pytest.mark.parametrize("name", CUT)

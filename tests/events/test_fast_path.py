@@ -110,9 +110,7 @@ def differs(event: Event, slow: dict[str, Any], types: dict[str, str]) -> str | 
             wanted: Any = number(text) if text.lstrip("+-")[:1].isdigit() else None
             if mine != wanted or (types[name] == "INT" and not isinstance(mine, int)):
                 return f"{name}: {mine!r} != {wanted!r}"
-        elif isinstance(mine, str) and mine.strip() != text.strip():
-            return f"{name}: {mine!r} != {text!r}"
-        elif not isinstance(mine, str) and str(mine) != text:
+        elif str(mine).strip() != text.strip():
             return f"{name}: {mine!r} != {text!r}"
     return None
 

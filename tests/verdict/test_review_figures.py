@@ -34,5 +34,10 @@ def test_user_starts_of_what_a_slot_file_replaced_are_forgotten() -> None:
 def test_one_token_more_than_in_common_is_what_b8156_reuses_after_a_restore() -> None:
     """Cached 561 of 560 in common, and the timing agrees: 600 - 39 (policy, section 2, step 5)."""
     restored = turn("samples/b8156.turns", 3)
-    assert (restored.outcome, restored.n_common, restored.n_cached, restored.n_processed) == ("restored", 560, 561, 39)
+    assert (restored.outcome, restored.n_common, restored.n_cached, restored.n_processed) == (
+        "restored",
+        560,
+        561,
+        39,
+    )
     assert restored.n_lost == 0
