@@ -410,9 +410,16 @@ class Stream:
     # ------------------------------------------------------------------ slot choice
 
     def on_check_slot_sim(self, e: Event) -> None:
-        if e.slot is not None:
-            self.slot_lcp[e.slot] = e.f["lcp"]
-            self.checked_prompt = e.f["n_tokens"]
+        if e.slot is None:
+            return
+        chosen = self.selection
+        if chosen is not None and chosen.how == "id" and chosen.slot == e.slot:
+            # a slot asked for by number is compared behind the line that names it
+            chosen.slot_lcp[e.slot] = e.f["lcp"]
+            chosen.n_prompt = e.f["n_tokens"]
+            return
+        self.slot_lcp[e.slot] = e.f["lcp"]
+        self.checked_prompt = e.f["n_tokens"]
 
     def _select(self, e: Event, how: str) -> Selection | None:
         if e.slot is None:

@@ -7,7 +7,7 @@ from ckptlog.verdict.case import NOTHING_CACHED, Case
 from ckptlog.verdict.returning import returning_hint
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, present, quote_search
-from ckptlog.verdict.triggers import is_other_conversation
+from ckptlog.verdict.triggers import is_other_conversation, lengths_go_on
 
 #: an entry of the RAM prompt cache is loaded only if this share of it is in common (policy, section 6)
 LOADED_SHARE = 0.25
@@ -48,6 +48,8 @@ class NothingInCommon(CauseRule):
         text = f"The new prompt has {what} in common with the {held:,} tokens" if held else f"The prompt has {what} in common with what"
         text += " that the slot held: another conversation"
         text += ", so there was nothing to keep." if high <= NOTHING_CACHED else ", by the lengths, so there was nothing to keep."
+        if 0 < high <= NOTHING_CACHED and lengths_go_on(turn, held):
+            text += " If it is the same one, its very first words were changed (a clock, an id): then nothing can be reused."
         text = " ".join(x for x in (text, returning_hint(case)) if x)
         confidence = "derived" if low == high else "inferred"
         return Finding(self.name, text, confidence)  # type: ignore[arg-type]

@@ -109,18 +109,28 @@ def is_other_conversation(turn: Turn, common: int, held: int | None) -> bool:
         return False
     if common > max(RELATED_TOKENS, min(held, turn.n_prompt) / 10):
         return False
+    if lengths_go_on(turn, held):
+        return common <= NOTHING_CACHED
     lost = lost_before(turn)
     if lost is not None and held < lost.n_tokens:
         return True
     previous = turn.previous
     if previous is None or previous.n_prompt is None:
         return turn.n_prompt < held / 2
-    if turn.n_prompt > held + max(ONE_MESSAGE, held // 2):
-        return True
     if turn.n_prompt >= held:
-        return common <= NOTHING_CACHED
+        return True
     same_place = previous.n_common is not None and common > 0 and abs(previous.n_common - common) <= 2
     return not (same_place and turn.n_prompt >= previous.n_prompt)
+
+
+def lengths_go_on(turn: Turn, held: int | None) -> bool:
+    """Has the prompt the length of what the slot holds and one message more, and nothing lost fits better?"""
+    if held is None or turn.n_prompt is None or turn.previous is None or turn.previous.n_prompt is None:
+        return False
+    lost = lost_before(turn)
+    if lost is not None and held < lost.n_tokens:
+        return False
+    return held <= turn.n_prompt <= held + max(ONE_MESSAGE, held // 2)
 
 
 def _from_range(turn: Turn, low: int, high: int, held: int | None) -> tuple[str | None, Basis]:

@@ -109,6 +109,33 @@ def test_user_starts_behind_a_restored_slots_content_are_not_the_first(log: str)
     assert turn(log, 9).trigger == "edited"
 
 
+@pytest.mark.parametrize("model", ["hybrid", "swa"])
+def test_a_clock_in_the_very_first_words(model: str) -> None:
+    """Seven tokens in common, and the lengths of a conversation that goes on: told as both."""
+    clock = turn(f"review/{model}/undo-edit", 9)
+    assert (clock.trigger, clock.cause) == ("other-conversation", "other-conversation")
+    assert "If it is the same one, its very first words were changed" in clock.explanation
+    other = turn("logs/b11549/hybrid/lcp_lru", 6)
+    assert other.cause == "other-conversation"
+    assert "first words" not in other.explanation
+
+
+@pytest.mark.parametrize("model", ["hybrid", "swa"])
+def test_a_slot_asked_for_by_number_is_compared_behind_the_line_that_names_it(model: str) -> None:
+    """The comparison belongs to this request: taken for the next one's, it made a new chat look robbed."""
+    own, fresh, moved = (
+        turn(f"review/{model}/by-number", 3),
+        turn(f"review/{model}/by-number", 4),
+        turn(f"review/{model}/by-number", 5),
+    )
+    assert own.n_common == own.n_cached
+    assert (own.outcome, own.trigger) == ("reused", "appended")
+    assert (fresh.outcome, fresh.cause, fresh.n_known) == ("cold", None, 0)
+    assert moved.severity == "harmless"
+    assert moved.n_common is not None
+    assert moved.n_common == moved.n_common_slot == moved.n_known < 32
+
+
 # ------------------------------------------------------------------ where builds make checkpoints
 
 
