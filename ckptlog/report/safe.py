@@ -100,4 +100,6 @@ def _escape_utf8(match: re.Match[bytes]) -> bytes:
 def safe_json(encoded: bytes) -> bytes:
     """JSON that a terminal can be shown: the same document, with C1 controls, DEL, bidi
     overrides and invisible characters as ``\\uXXXX`` (a JSON encoder escapes only C0)."""
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
     return _UNSAFE_UTF8.sub(_escape_utf8, encoded)
