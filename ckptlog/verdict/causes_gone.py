@@ -128,8 +128,8 @@ class DeadCheckpoint(CauseRule):
 
     @staticmethod
     def death(dead: Checkpoint) -> str:
-        where = f"line {dead.fate_line}" if dead.fate_line is not None else "an earlier turn"
-        return f"in turn {dead.fate_turn_no} ({where})" if dead.fate_turn_no else f"in {where}"
+        # turns are numbered anew by each report: the line is what stays
+        return "by an earlier turn" + (f" (line {dead.fate_line})" if dead.fate_line is not None else "")
 
 
 class CheckpointEvicted(DeadCheckpoint):

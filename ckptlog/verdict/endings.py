@@ -36,10 +36,9 @@ def rejection(case: Case, judged: Judged) -> Finding:
         )  # fmt: skip
     if n_prompt is not None and isinstance(limit, int) and limit:
         ratio = n_prompt / limit
-        over = n_prompt - limit + 1
         text = (
-            f"The prompt has {n_prompt:,} tokens, the slot's context {limit:,} ({ratio:.2f} x): {over:,} too many. "
-            "The request was refused (HTTP 400) and nothing was processed."
+            f"The prompt has {n_prompt:,} tokens, the slot's context {limit:,} ({ratio:.2f} x), of which one must stay "
+            "free for the answer. The request was refused (HTTP 400) and nothing was processed."
         )
     else:
         text = "The prompt is longer than the slot's context. The request was refused (HTTP 400), nothing was processed."
@@ -95,8 +94,11 @@ def limit_stop(case: Case, judged: Judged) -> Finding:
     return Finding("context-full", text, judged.confidence, todo, not_todo)
 
 
+#: shift lines shown; an answer with a huge n_keep can shift a thousand times
+QUOTED_SHIFTS = 3
+
 _HOLE_WORDS = {
-    "head": "right behind the first token, so the system prompt went first",
+    "head": "at the very beginning, so the system prompt went first",
     "history": "inside the prompt, behind the tokens that were kept",
     "generated": "behind the prompt, so only earlier parts of the answer went",
     "input": "from the middle of the prompt, before it was even processed",
@@ -107,19 +109,23 @@ def context_shift(case: Case, judged: Judged) -> Finding:
     turn, run = case.turn, case.run
     if turn.input_truncated is not None:
         case.quote(turn.input_truncated.line, turn.input_truncated.text, "the prompt itself was cut")
-    for shift in turn.shifts[:3]:
+    for i, shift in enumerate(turn.shifts[:QUOTED_SHIFTS]):
         low, high = shift.hole
-        case.quote(shift.line, shift.text, f"tokens {low:,} to {high - 1:,} were deleted")
+        more = len(turn.shifts) - QUOTED_SHIFTS
+        rest = f"; {more} more shifts follow" if i == QUOTED_SHIFTS - 1 and more > 0 else ""
+        case.quote(shift.line, shift.text, f"tokens {low:,} to {high - 1:,} were deleted{rest}")
     gone = sum(s.n_discard for s in turn.shifts)
     times = f"{len(turn.shifts)} times" if len(turn.shifts) > 1 else "once"
     where = _HOLE_WORDS.get(judged.variant or "", "at a place that this log does not show exactly")
     if turn.shifts:
-        text = f"The context was full; the server deleted a slice {times} ({gone:,} tokens in all) and went on: {where}."
+        text = f"The context was full; in this turn the server deleted a slice {times} ({gone:,} tokens) and went on: {where}."
     else:
         text = f"The prompt was longer than the context; the server cut a part out of it and went on: {where}."
     text += " The model answered without it, and nothing told the client."
     limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
-    todo = [fixes.larger_context(case.run, limit * 2)]
+    # what the turn would have needed without a shift: its prompt and all of its answer
+    needed = (turn.n_prompt or limit) + (turn.n_generated or gone)
+    todo = [fixes.larger_context(case.run, max(limit * 2, needed + 256))]
     old = run.build_max is not None and run.build_max < 6301
     if old:
         todo.append(Fix("no-shift", "Or refuse instead of deleting.", ["--no-context-shift"]))
@@ -155,9 +161,12 @@ def error(case: Case, judged: Judged) -> Finding:
             "All slots share one KV cache, and it ran out of cells: every running request was ended with an error "
             "(HTTP 500), also those far below their own limit."
         )
+        run = case.run
+        room = ["-c", str(run.n_ctx_slot * 2)] if run.n_ctx_slot is not None else []
+        fewer = ["--parallel", str(run.n_slots - 1)] if run.n_slots is not None and run.n_slots > 1 else []
         todo = [
-            Fix("larger-context", "Give -c room for all conversations together.", ["-c"]),
-            Fix("fewer-slots", "Or run fewer slots at a time.", ["--parallel"]),
+            Fix("larger-context", "Give -c room for all conversations together.", room),
+            Fix("fewer-slots", "Or run fewer slots at a time.", fewer),
             Fix("split-cache", "Or split the cache, so that a slot can't take another's cells.", ["--no-kv-unified"]),
         ]
         return Finding("kv-cache-full", text, "observed", todo)

@@ -33,7 +33,7 @@ def runs_to_number(turns: Sequence[TurnRecord]) -> list[int]:
     length = Counter(turn.run for turn in turns)
     cost: Counter[int] = Counter()
     for turn in turns:
-        if _wants_number(turn):
+        if wants_number(turn):
             cost[turn.run] += turn.n_lost or 0
     budget = MOST_TURNS
     chosen: list[int] = []
@@ -48,14 +48,15 @@ def number_runs(runs: Sequence[Run], turns: Sequence[TurnRecord], chosen: Collec
     """As ``put_numbers``, for the runs of these numbers; ``runs`` must have their turns still."""
     wanted: dict[int, list[TurnRecord]] = {no: [] for no in chosen}
     for turn in turns:
-        if turn.run in wanted and _wants_number(turn):
+        if turn.run in wanted and wants_number(turn):
             wanted[turn.run].append(turn)
     for run in runs:
         if run.turns and wanted.get(run.no):
             _number_run(run, wanted[run.no])
 
 
-def _wants_number(turn: TurnRecord) -> bool:
+def wants_number(turn: TurnRecord) -> bool:
+    """Is a number missing from the turn's fixes that a replay could give?"""
     return turn.cause in NUMBERED and turn.failed
 
 

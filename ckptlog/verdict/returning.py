@@ -11,7 +11,7 @@ from ckptlog.timeline.model import Dropped, Turn
 from ckptlog.verdict.case import Case
 
 #: below this many tokens the loss is not worth a sentence
-WORTH_TELLING = 512
+WORTH_TELLING = 256
 
 _FROM_CACHE = frozenset({"size-limit", "token-limit", "making-room"})
 _WHERE = {

@@ -24,7 +24,7 @@ def quote_search(case: Case) -> None:
         case.quote(q.line, q.text, _where_they_part(turn.memory_state))
     for check in turn.checks[-2:]:
         if check.pos_max > (case.common[1] if case.common else check.pos_max):
-            says = "this checkpoint lies beyond the point where the prompts part"
+            says = "this checkpoint lies beyond the point where the prompts part" + _less_the_window(case, check.thold)
         elif check is turn.checks[-1] and turn.restored is not None:
             says = "the first that could be used"
         else:
@@ -35,6 +35,13 @@ def quote_search(case: Case) -> None:
     if turn.restored_quote is not None:
         says = f"evaluation went on from token {turn.n_cached:,}" if turn.n_cached is not None else "the one restored"
         case.quote(turn.restored_quote.line, turn.restored_quote.text, says)
+
+
+def _less_the_window(case: Case, threshold: int) -> str:
+    """The number in the line is not where they part, where a sliding window is taken off."""
+    if case.common is None or case.common[0] != case.common[1] or not case.run.n_swa or threshold == case.common[0]:
+        return ""
+    return f" ({case.common[0]:,}; {threshold:,} is that less the window of {case.run.n_swa:,})"
 
 
 def _where_they_part(state: tuple[int, int, int, int | None] | None) -> str:

@@ -32,6 +32,11 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
             return "A slice of the context was deleted in silence, and the answer went on without it."
         case "checkpoint-reprefill":
             where = "from the beginning" if (turn.n_cached or 0) <= 8 else f"from token {turn.n_cached:,}"
+            if judged.severity == "harmless" and where == "from the beginning" and case.common is not None:
+                low, high = case.common
+                shared = f"{high:,} token{'s' if high != 1 else ''}"
+                most = "" if low == high else "at most "
+                return f"The prompt was processed {where}: {most}{shared} of it had been in the slot."
             lost = n_lost
             if case.known_costly and not case.costly and turn.n_known is not None:
                 lost = turn.n_known - (turn.n_cached or 0)
