@@ -29,7 +29,6 @@ class Checkpoint:
     restored_by: list[int] = field(default_factory=list)
     #: index of the turn that made it (in the run's order), for "turn 2 made it"
     turn_no: int | None = None
-    fate_turn_no: int | None = None
 
 
 @dataclass(slots=True)

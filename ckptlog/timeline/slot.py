@@ -63,7 +63,6 @@ class SlotState:
         checkpoint.fate_text = text
         if turn is not None:
             checkpoint.fate_task = turn.task
-            checkpoint.fate_turn_no = turn.no
         self.checkpoints = [c for c in self.checkpoints if c is not checkpoint]
 
     def clear_list(self, why: str, line: int | None, text: str | None, turn: Turn | None) -> list[Checkpoint]:

@@ -83,14 +83,14 @@ def _fixes(
     kept = [f for f in record.fixes if f.name not in ("raise-checkpoint-count", "smaller-spacing")]
     count = _worth(alternatives.needed_count(index), record)
     step = _worth(alternatives.needed_step(index), record)
-    found: list[Fix] = []
+    found: list[tuple[float, Fix]] = []
     wide = _worth(_wide(alternatives, index), record) if count is not None else None
     if wide is not None:
-        found.append(_both(run, wide))
+        found.append((_price(wide), _both(run, wide)))
     if count is not None:
-        found.append(_count(run, count, record))
+        found.append((_price(count), _count(run, count, record)))
     if step is not None:
-        found.append(_step(run, step))
+        found.append((_price(step), _step(run, step)))
     if not found:
         if record.cause == "checkpoints-sparse":
             # the replay knows only the message starts that the log shows; there may be more behind a large spacing
@@ -99,8 +99,13 @@ def _fixes(
             return None
         text = "No count of checkpoints alone saves this turn: replayed on this log up to 64."
         return [Fix("no-count-helps", text), *kept]
-    found.sort(key=lambda fix: 0 if fix.name == "raise-checkpoint-count" else 1)
-    return [*found, *kept]
+    found.sort(key=lambda priced: priced[0])  # cheapest first; of several as cheap, in the order above
+    return [*(fix for _, fix in found), *kept]
+
+
+def _price(needed: Needed) -> float:
+    """Host RAM, or the count where the log shows no size."""
+    return needed.ram_mib if needed.ram_mib is not None else float(needed.settings.max_checkpoints)
 
 
 def _worth(needed: Needed | None, record: TurnRecord) -> Needed | None:
