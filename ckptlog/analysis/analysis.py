@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckptlog.analysis.collector import no_collector
 from ckptlog.analysis.to_records import summarize
+from ckptlog.intake.sources import Source
 from ckptlog.records import SCHEMA, Report, Tool
 
 if TYPE_CHECKING:
@@ -68,10 +69,27 @@ class Analysis:
                 summary=summarize(turns),
             )
 
-    @property
+    @cached_property
     def timeline(self) -> list[Run]:
-        """The runs with their turns as the timeline keeps them (for a replay)."""
-        return self.analyzer.runs
+        """The runs with their turns as the timeline keeps them (for a replay).
+
+        Of a big log they were not kept, or are in no process any more: it is read again then.
+        """
+        from ckptlog.analysis.analyzer import Analyzer
+        from ckptlog.analysis.parts import Joined
+        from ckptlog.intake.reader import read_chunks
+
+        if not isinstance(self.analyzer, Joined) and self.analyzer.whole_timeline:
+            return self.analyzer.runs
+        again = Analyzer()
+        with no_collector():
+            for source in self.analyzer.sources:
+                copy = Source(source.path)
+                again.begin(copy)
+                for chunk in read_chunks(copy):
+                    again.feed(chunk)
+            again.finish()
+        return again.runs
 
     @cached_property
     def turns(self) -> pl.DataFrame:

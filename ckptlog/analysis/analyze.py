@@ -13,6 +13,9 @@ from ckptlog.analysis.parts import Joined, Undivided
 from ckptlog.intake.reader import CHUNK_BYTES, read_chunks
 from ckptlog.intake.sources import Source, expand
 
+#: from this size on memory counts for more than the time of a second reading
+BIG_BYTES = 64 << 20
+
 Path = str | os.PathLike[str]
 
 
@@ -24,6 +27,7 @@ def analyze(
     progress: Callable[[int], None] | None = None,
     stopped: Callable[[], bool] | None = None,
     processes: int | None = None,
+    timeline: bool = False,
 ) -> Analysis:
     """Read logs and judge every turn in them.
 
@@ -31,15 +35,20 @@ def analyze(
     ``max_bytes`` limits what a source may hold (after decompression); ``progress`` is called with the
     bytes read of the current source; ``stopped`` is asked between chunks whether to end with what was
     read (``Analysis.interrupted`` says so). ``processes`` is how many may work on one big log with several
-    server starts in it (null: as many as there are processors); what they find is the same. Raises ``ckptlog.errors.InputError`` if a log can't be read.
+    server starts in it (null: as many as there are processors); what they find is the same.
+    ``timeline``: ``Analysis.timeline`` will be asked for, which a big log would have to be read again for.
+    Raises ``ckptlog.errors.InputError`` if a log can't be read.
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     sources = expand([os.fspath(name) for name in names])
-    if len(sources) == 1 and stopped is None:
+    if len(sources) == 1 and stopped is None and not timeline:
         joined = _in_parts(sources[0], processes, max_bytes, progress)
         if joined is not None:
             return Analysis(joined)
-    analyzer = Analyzer()
+    sizes = [None if source.is_stdin else source.raw_size() for source in sources]
+    # of a big log that can be read again, the timeline's own objects are not all kept
+    whole = timeline or max_bytes is not None or None in sizes or sum(size or 0 for size in sizes) < BIG_BYTES
+    analyzer = Analyzer(whole_timeline=whole)
     with no_collector():
         for source in sources:
             if stopped is not None and stopped():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, cast
 
+from ckptlog.analysis.kept import KeptTurns
 from ckptlog.analysis.to_records import checkpoint_record, run_record, turn_record
 from ckptlog.events import Drift, Extractor, Tally
 from ckptlog.intake.reader import Chunk
@@ -24,13 +25,20 @@ class Analyzer:
 
     ``on_turn`` is called with each turn's record as soon as it is complete. ``keep_timeline`` keeps
     the timeline's own objects too (a replay needs them); without it memory is bounded by the records.
+    With ``whole_timeline`` false only those are kept that the numbers in fixes may need.
     """
 
     def __init__(
-        self, on_turn: Callable[[TurnRecord], None] | None = None, *, keep_timeline: bool = True
+        self,
+        on_turn: Callable[[TurnRecord], None] | None = None,
+        *,
+        keep_timeline: bool = True,
+        whole_timeline: bool = True,
     ) -> None:
         self.on_turn = on_turn
         self.keep_timeline = keep_timeline
+        self.whole_timeline = keep_timeline and whole_timeline
+        self._kept = KeptTurns()
         self.turns: list[TurnRecord] = []
         self.sources: list[Source] = []
         self.drift: list[tuple[int, Drift]] = []
@@ -107,8 +115,10 @@ class Analyzer:
     def _turn_done(self, run: Run, turn: Turn) -> None:
         record = turn_record(run, turn, judge(run, turn))
         self.turns.append(record)
-        if self.keep_timeline:
+        if self.whole_timeline:
             run.turns.append(turn)
+        elif self.keep_timeline:
+            self._kept.add(run, turn, record)
         if self.on_turn is not None:
             self.on_turn(record)
 

@@ -12,23 +12,20 @@ import mmap
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import IO
 
 import msgspec
 
 from ckptlog.analysis.analyzer import Analyzer, source_record
-from ckptlog.analysis.collector import no_collector
 from ckptlog.events import Drift, Tally
 from ckptlog.events.extract import MAX_SHAPES, SAMPLE_LINES
 from ckptlog.intake.encoding import SNIFF_BYTES, encoding_of
-from ckptlog.intake.reader import CHUNK_BYTES, Chunk, Feeder, read_chunks
+from ckptlog.intake.reader import CHUNK_BYTES, Chunk, Feeder
 from ckptlog.intake.sources import Source, SourceFacts, open_raw
 from ckptlog.intake.unpack import compression_of
 from ckptlog.records import CheckpointRecord, Fix, RunRecord, SourceRecord, TurnRecord
 from ckptlog.timeline.dialect import SAME_AS
-from ckptlog.timeline.model import Run
 from ckptlog.timeline.stream import CLOCK_FALL_US, StreamEnd, restarted
 from ckptlog.verdict.replayed import number_runs, runs_to_number
 
@@ -139,7 +136,7 @@ class Part:
 
     def __init__(self, span: Span, progress: Callable[[int], None] | None = None) -> None:
         source = Source(span.path)
-        self.analyzer = Analyzer()
+        self.analyzer = Analyzer(whole_timeline=False)
         self.analyzer.begin(source)
         extractor, tracker = self.analyzer.extractor, self.analyzer.tracker
         first: tuple[str, int | None, int | None] | None = None
@@ -216,7 +213,7 @@ def _lines_before(raw: IO[bytes], end: int) -> int:
 
 
 class Joined:
-    """The results of all parts as one: what an analysis asks of an ``Analyzer``.
+    """The results of all parts as one: what an analysis asks of an ``Analyzer``, but for the timeline.
 
     Raises Undivided if they may not be what one reading of the whole file would have given.
     """
@@ -243,18 +240,6 @@ class Joined:
     @property
     def drift(self) -> list[tuple[int, Drift]]:
         return [(0, drift) for drift in self._tally.drift.values()]
-
-    @cached_property
-    def runs(self) -> list[Run]:
-        """The timeline's own objects are in no process any more: the log is read again, in one go."""
-        analyzer = Analyzer()
-        source = Source(self.sources[0].path)
-        analyzer.begin(source)
-        with no_collector():
-            for chunk in read_chunks(source):
-                analyzer.feed(chunk)
-            analyzer.finish()
-        return analyzer.runs
 
     def run_records(self) -> list[RunRecord]:
         return self._runs
@@ -304,5 +289,4 @@ def _add(facts: SourceFacts, later: SourceFacts) -> None:
     facts.raw_bytes += later.raw_bytes
     facts.lines += later.lines
     facts.broken += later.broken
-    facts.crlf = facts.crlf or later.crlf
     facts.ends_in_mid_line = later.ends_in_mid_line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from ckptlog.analysis import Analysis, analyze, parallel
 from ckptlog.analysis.parts import Joined, Part, Result, Undivided, divided
 from ckptlog.report.as_json import render_json
 
+analyze_module = sys.modules["ckptlog.analysis.analyze"]
 DATA = Path(__file__).parents[1] / "data" / "logs"
 LOGS = sorted(DATA.glob("b*/*/*.log.gz"))
 
@@ -89,3 +91,21 @@ def test_a_fall_of_the_clock_that_begins_no_run_is_not_taken_for_one(tmp_path: P
     path.write_bytes(text)
     with pytest.raises(Undivided):
         joined(path, 2)
+
+
+def test_a_timeline_that_is_kept_in_part_changes_no_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a budget so small that most runs' turns go, the same runs' fixes get their numbers."""
+    path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"] * 3)
+    monkeypatch.setattr("ckptlog.verdict.replayed.MOST_RUNS", 2)
+    monkeypatch.setattr("ckptlog.verdict.replayed.MOST_TURNS", 30)
+    monkeypatch.setattr("ckptlog.analysis.kept.MOST_RUNS", 2)
+    monkeypatch.setattr("ckptlog.analysis.kept.MOST_TURNS", 30)
+    whole = analyze(path, processes=1, timeline=True)
+    monkeypatch.setattr(analyze_module, "BIG_BYTES", 1)
+    frugal = analyze(path, processes=1)
+    kept = sum(len(run.turns) for run in frugal.analyzer.runs)
+    assert 0 < kept < len(whole.report.turns)
+    assert render_json(frugal.report) == render_json(whole.report)
+    assert [len(run.turns) for run in frugal.timeline] == [len(run.turns) for run in whole.timeline]
