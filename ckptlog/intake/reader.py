@@ -205,8 +205,6 @@ class _LineCutter:
         return chunks
 
     def _series(self, piece: bytes) -> pl.Series:
-        if not self._facts.crlf and b"\r\n" in piece[: 1 << 16]:
-            self._facts.crlf = True
         n_broken = 0
         try:
             lines = _read_lines(piece)

@@ -39,7 +39,6 @@ class SourceFacts:
     lines: int = 0
     broken: int = 0
     cut_lines: int = 0
-    crlf: bool = False
     ends_in_mid_line: bool = False
     truncated: bool = False
     binary: bool = False
