@@ -49,7 +49,13 @@ _WINDOWS_PATH = re.compile(r"(?<![\w\\])(?:[A-Za-z]:[\\/]|\\\\)[^\s'\"<>|]+")
 _FILE_NAME = re.compile(
     r"(?<![\w<>/.+-])(?:[\w.+-]+/)*[\w.+-]+\.(?:gguf|bin|safetensors|jinja|json|log|txt)\b", re.IGNORECASE
 )
+#: the keys of a JSON line: those that hold the message, and all that --log-jsonl, Docker and others write
+_MESSAGE_KEYS = frozenset({"msg", "message", "log", "MESSAGE"})
+_LOG_KEYS = _MESSAGE_KEYS | {"type", "time", "level", "ts", "timestamp", "stream", "function", "line", "tid"}
+_LOG_WORD = re.compile(r"log|debug|info|warn|warning|error|stdout|stderr|[\d.:TZ+-]*", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[a-z]+-\d+>")
+#: causes whose sentence repeats what the server said, which may repeat what a client sent
+_QUOTES_SERVER = frozenset({"server-error"})
 #: a log line may be megabytes; a report that is to be posted needs no more of it than this
 _LINE_LIMIT = 2000
 
@@ -97,12 +103,17 @@ class _Redactor:
         """A piece of a prompt: nothing of it may stay."""
         return self._placeholders.name("text", text) if text else text
 
-    def words(self, text: str) -> str:
-        """A sentence of ckptlog's own, which may quote private things."""
-        return self._quoted(self._names(shorten(text, _LINE_LIMIT)), _DOUBLE_QUOTED)
+    def words(self, text: str, quotes_server: bool = False) -> str:
+        """A sentence of ckptlog's own. What it names of the log is known from the records; what stands
+        in quotes is its own advice (``"n_keep": -1``), unless it ``quotes_server``."""
+        text = self._names(shorten(text, _LINE_LIMIT))
+        return self._quoted(text, _DOUBLE_QUOTED) if quotes_server else text
 
     def line(self, text: str) -> str:
         """A line of the log: the wrapper goes, dumps and bodies become placeholders."""
+        fields = _json_line(text)
+        if fields is not None:
+            return msgspec.json.encode({key: self._field(key, fields[key]) for key in fields}).decode()
         text = shorten(text, _LINE_LIMIT)
         wrapper = _WRAPPER.match(text)
         if wrapper:
@@ -112,6 +123,14 @@ class _Redactor:
             if found and found[2].strip():
                 text = f"{text[: found.start(2)]}{self._placeholders.name('text', found[2])}"
         return self._quoted(self._names(text), _QUOTED)
+
+    def _field(self, key: str, value: object) -> object:
+        """A value of a JSON line: the message as any line, the log's own short words as they are."""
+        if isinstance(value, str):
+            if key in _MESSAGE_KEYS:
+                return self.line(value)
+            return value if _LOG_WORD.fullmatch(value) else self.prompt(value)
+        return value if isinstance(value, int | float | None) else self.prompt(str(value))
 
     def path(self, text: str) -> str:
         return self._literals.get(text) or self._placeholders.name("log", text)
@@ -159,6 +178,17 @@ class _Redactor:
         return f"{found[1]}://{self._placeholders.name('host', found[2])}"
 
 
+def _json_line(text: str) -> dict[str, object] | None:
+    """A line of ``--log-jsonl`` or of a wrapper as its fields; None for any other line."""
+    if not text.startswith("{"):
+        return None
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, object])
+    except msgspec.MsgspecError:
+        return None
+    return fields if fields.keys() & _MESSAGE_KEYS and fields.keys() <= _LOG_KEYS else None
+
+
 def _base_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
@@ -188,14 +218,15 @@ def redacted(report: Report) -> Report:
         return replace(record, old=redactor.prompt(record.old), new=redactor.prompt(record.new))
 
     def turn(record: TurnRecord) -> TurnRecord:
+        quotes = record.cause in _QUOTES_SERVER
         return replace(
             record,
             mismatch=mismatch(record.mismatch),
             evidence=[evidence(item) for item in record.evidence],
             fixes=[fix(item) for item in record.fixes],
             not_fixes=[fix(item) for item in record.not_fixes],
-            headline=redactor.words(record.headline),
-            explanation=redactor.words(record.explanation),
+            headline=redactor.words(record.headline, quotes),
+            explanation=redactor.words(record.explanation, quotes),
             missing=[redactor.words(sentence) for sentence in record.missing],
         )
 

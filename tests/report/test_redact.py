@@ -10,7 +10,7 @@ from ckptlog.report.as_json import render_json
 from ckptlog.report.redact import redacted
 from ckptlog.report.text import render_text
 
-from .build import a_report, a_run, a_source, an_evicted_turn, evicted
+from .build import a_report, a_run, a_source, a_turn, an_evicted_turn, evicted
 
 SECRETS = [
     "my secret plan",
@@ -94,3 +94,27 @@ def test_the_report_itself_is_left_alone() -> None:
     before = render_json(report)
     redacted(report)
     assert render_json(report) == before
+
+
+def test_advice_keeps_its_own_quotes() -> None:
+    advice = 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).'
+    turn = an_evicted_turn(1, 1, fixes=[Fix("keep", advice)], not_fixes=[Fix("x", 'Not "cache_prompt": true.')])
+    turn.explanation = 'The client saw only "finish_reason": "length".'
+    after = redacted(a_report([turn])).turns[0]
+    assert after.fixes[0].text == advice
+    assert after.not_fixes[0].text == 'Not "cache_prompt": true.'
+    assert after.explanation == turn.explanation
+
+
+def test_what_the_server_said_is_no_advice() -> None:
+    turn = a_turn(outcome="error", cause="server-error", explanation='It said: no field "jane doe".')
+    assert "jane" not in redacted(a_report([turn])).turns[0].explanation
+
+
+def test_a_json_line_keeps_its_keys_and_loses_its_texts() -> None:
+    line = '{"type":"log","time":12,"level":"info","msg":"slot x: id  0 | task 1 | old: ... a | jane doe\\n"}'
+    other = '{"type":"log","msg":"srv  x: 1","level":"janes-box"}'
+    turn = an_evicted_turn(1, 1, evidence=[Evidence(0, 1, line, ""), Evidence(0, 2, other, "")])
+    first, second = (item.text for item in redacted(a_report([turn])).turns[0].evidence)
+    assert first.startswith('{"type":"log","time":12,"level":"info","msg":"slot x: id  0 | task 1 | old: ... <text')
+    assert "jane" not in first + second
