@@ -80,6 +80,7 @@ def whatif(
         report.sources,
         report.tool,
         lambda run, slot, task: verdicts.get((run, slot, task)),
+        report.turns,
     )
     if output_format is Format.json:
         from ckptlog.report.as_json import encode_json

@@ -39,12 +39,14 @@ class Totals:
 @dataclass(slots=True)
 class Sweep:
     """``tried``: every setting replayed; ``now``: the log's own; ``cheapest``: the least RAM within 1 %
-    of the best; ``saving_all``: the least RAM that leaves no costly turn, None if none does; ``best``."""
+    of the best; ``saving_all``: the least RAM that leaves no costly turn, None if none does; ``best``;
+    ``count_alone``: the least count that leaves none at the log's own spacing, None if none does."""
 
     now: Totals
     best: Totals
     cheapest: Totals
     saving_all: Totals | None
+    count_alone: Totals | None = None
     tried: list[Totals] = field(default_factory=list)
 
     @property
@@ -140,10 +142,6 @@ class Alternatives:
             self._totals[settings] = totals(self.followed, self.under(settings))
         return self._totals[settings]
 
-    def tried(self) -> list[Totals]:
-        """All settings added up so far, cheapest first."""
-        return sorted(self._totals.values(), key=_price)
-
     def needed_count(self, index: int) -> Needed | None:
         """The smallest ``--ctx-checkpoints`` above the log's own under which turn ``index`` (in the
         order of the run) is no costly re-prefill any more; None if none up to 64 does that.
@@ -207,38 +205,131 @@ class Needed:
     ram_mib: float | None
 
 
-def sweep(alternatives: Alternatives) -> Sweep:
-    """Try counts and spacings. For each spacing the count is searched, not listed: a count larger than
-    the list ever grew to changes nothing, one that costs more than the best so far is of no use, and the
-    smallest that is good enough is found by halving."""
-    own = alternatives.own
-    now = alternatives.totals(own)
+class Together:
+    """Several runs of one log under one change of flags: what a setting comes to over all of them.
+
+    A setting is written as the first run's with the change in it. Its count holds for every run; a
+    spacing that is the first run's own leaves every run its own spacing.
+    """
+
+    def __init__(self, parts: Sequence[Alternatives]) -> None:
+        self.parts = list(parts)
+        self.own = self.parts[0].own
+        self._totals: dict[Settings, Totals] = {}
+        self._now: Totals | None = None
+
+    @property
+    def now(self) -> Totals:
+        """Every run under its own flags."""
+        if self._now is None:
+            alike = all(self.of(part, self.own) == part.own for part in self.parts)
+            self._now = (
+                self.totals(self.own) if alike else self._sum(self.own, [part.own for part in self.parts])
+            )
+        return self._now
+
+    def of(self, part: Alternatives, settings: Settings) -> Settings:
+        """What a run has under the change that makes ``settings`` of the first run's own."""
+        own = part.own
+        return replace(
+            own,
+            max_checkpoints=settings.max_checkpoints,
+            min_step=settings.min_step if settings.min_step != self.own.min_step else own.min_step,
+            every_nt=settings.every_nt if settings.every_nt != self.own.every_nt else own.every_nt,
+        )
+
+    def totals(self, settings: Settings) -> Totals:
+        """A setting added up over the runs."""
+        if settings not in self._totals:
+            self._totals[settings] = self._sum(settings, [self.of(part, settings) for part in self.parts])
+        return self._totals[settings]
+
+    def n_most(self, settings: Settings) -> int:
+        """The most checkpoints that a slot of any run comes to hold."""
+        predictions = (part.under(self.of(part, settings)) for part in self.parts)
+        return max((max(found.n_most.values(), default=0) for found in predictions), default=0)
+
+    def spacings(self) -> list[Settings]:
+        """The spacings that can differ in any of the runs."""
+        found = {self.own: None}
+        for part in self.parts:
+            for settings in steps_to_try(part.followed, part.rules, part.own):
+                change = self.own
+                if settings.min_step != part.own.min_step:
+                    change = replace(change, min_step=settings.min_step)
+                if settings.every_nt != part.own.every_nt:
+                    change = replace(change, every_nt=settings.every_nt)
+                found[change] = None
+        return list(found)
+
+    def tried(self) -> list[Totals]:
+        """All settings added up so far, cheapest first."""
+        return sorted(self._totals.values(), key=_price)
+
+    def _sum(self, settings: Settings, each: Sequence[Settings]) -> Totals:
+        total = Totals(settings, n_open=0)
+        for part, own in zip(self.parts, each, strict=True):
+            found = part.totals(own)
+            total.n_cached += found.n_cached
+            total.n_saved += found.n_saved
+            total.ms_saved += found.ms_saved
+            total.n_costly += found.n_costly
+            total.n_open = (
+                None if total.n_open is None or found.n_open is None else total.n_open + found.n_open
+            )
+            # the runs follow each other, so their RAM does not add up
+            if found.ram_mib is not None:
+                total.ram_mib = max(total.ram_mib or 0.0, found.ram_mib)
+        return total
+
+
+def sweep(*runs: Alternatives) -> Sweep:
+    """Try counts and spacings, added up over the runs. For each spacing the count is searched, not listed:
+    a count larger than the list ever grew to changes nothing, one that costs more than the best so far is of
+    no use, and the smallest that is good enough is found by halving."""
+    together = Together(runs)
+    own = together.own
+    now = together.now
     roomy: list[tuple[Settings, list[int]]] = []
-    for spacing in steps_to_try(alternatives.followed, alternatives.rules, own):
+    for spacing in together.spacings():
         settings = replace(spacing, max_checkpoints=COUNTS[-1])
-        most = max(alternatives.under(settings).n_most.values(), default=0)
-        alternatives.totals(settings)
+        most = together.n_most(settings)
+        together.totals(settings)
         roomy.append((settings, [count for count in COUNTS if count <= most + 1]))
-    best = max([now, *(alternatives.totals(settings) for settings, _ in roomy)], key=_worth)
+    best = max([now, *(together.totals(settings) for settings, _ in roomy)], key=_worth)
 
     def first(pair: tuple[Settings, list[int]]) -> tuple[int, float, bool]:
         # of equals the log's own spacing: one flag to change is better than two
         settings = pair[0]
         same = replace(settings, max_checkpoints=own.max_checkpoints) == own
-        return (*_worth(alternatives.totals(settings)), same)
+        return (*_worth(together.totals(settings)), same)
 
     roomy.sort(key=first, reverse=True)
+    cheapest = _cheapest(together, roomy, now, lambda t: t.n_cached >= AS_GOOD * best.n_cached) or best
+    saving_all = _cheapest(together, roomy, now, lambda t: t.n_costly == 0)
     return Sweep(
         now=now,
         best=best,
-        cheapest=_cheapest(alternatives, roomy, now, lambda t: t.n_cached >= AS_GOOD * best.n_cached) or best,
-        saving_all=_cheapest(alternatives, roomy, now, lambda t: t.n_costly == 0),
-        tried=alternatives.tried(),
+        cheapest=cheapest,
+        saving_all=saving_all,
+        count_alone=_count_alone(together, now),
+        tried=together.tried(),
     )
 
 
+def _count_alone(together: Together, now: Totals) -> Totals | None:
+    """The least count that leaves no costly turn at the log's own spacing: the number of ``diagnose``."""
+    if not now.n_costly:
+        return None
+    least, most = min(part.own.max_checkpoints for part in together.parts), COUNTS[-1]
+    top = replace(together.own, max_checkpoints=most)
+    if least >= most or together.totals(top).n_costly:
+        return None
+    return _least(together, top, range(least + 1, most + 1), lambda t: t.n_costly == 0)
+
+
 def _cheapest(
-    alternatives: Alternatives,
+    together: Together,
     roomy: Sequence[tuple[Settings, list[int]]],
     now: Totals,
     enough: Callable[[Totals], bool],
@@ -246,32 +337,32 @@ def _cheapest(
     """The least count (then RAM) that is enough, over all spacings; the log's own setting competes."""
     found = now if enough(now) else None
     for settings, counts in roomy:
-        if not enough(alternatives.totals(settings)):
+        if not enough(together.totals(settings)):
             continue
         if found is not None:
             limit = found.settings.max_checkpoints
             counts = [count for count in counts if count < limit]
             top = replace(settings, max_checkpoints=counts[-1]) if counts else None
-            if top is None or not enough(alternatives.totals(top)):
+            if top is None or not enough(together.totals(top)):
                 continue
-        found = _least(alternatives, settings, counts, enough)
+        found = _least(together, settings, counts, enough)
     if found is None or found is now:
         return found
     # between two counts of the ladder there may be a smaller one that will do
     ladder = [count for count in COUNTS if count < found.settings.max_checkpoints]
     between = list(range((ladder[-1] if ladder else 0) + 1, found.settings.max_checkpoints))
-    return _least(alternatives, found.settings, between, enough)
+    return _least(together, found.settings, between, enough)
 
 
 def _least(
-    alternatives: Alternatives, roomy: Settings, counts: Sequence[int], enough: Callable[[Totals], bool]
+    together: Together, roomy: Settings, counts: Sequence[int], enough: Callable[[Totals], bool]
 ) -> Totals:
     """The smallest count of the ladder that is enough, given that the roomiest is."""
-    found = alternatives.totals(roomy)
+    found = together.totals(roomy)
     low, high = 0, len(counts)
     while low < high:
         middle = (low + high) // 2
-        tried = alternatives.totals(replace(roomy, max_checkpoints=counts[middle]))
+        tried = together.totals(replace(roomy, max_checkpoints=counts[middle]))
         if enough(tried):
             found, high = tried, middle
         else:

@@ -6,6 +6,7 @@ A figure that hangs on something the log does not show is null, with a range bes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from ckptlog.replay.from_timeline import NotReplayable, run_from_timeline
 from ckptlog.replay.inputs import Turn
 from ckptlog.replay.loss import is_costly_loss, is_costly_turn
 from ckptlog.replay.predict import predict
-from ckptlog.replay.sweep import Alternatives, Totals, ms_per_token, ram_mib, sweep
+from ckptlog.replay.sweep import Alternatives, Together, Totals, ms_per_token, ram_mib, sweep
 from ckptlog.server.builds import flag_exists
 from ckptlog.server.policy import Settings
 from ckptlog.server.rules import Rules, rules_at
@@ -120,11 +121,13 @@ class SettingSummary(msgspec.Struct):
 
 class Recommended(msgspec.Struct):
     """``cheapest``: the least RAM that reuses at least 99 % of what the best setting reuses;
-    ``saving_all``: the least RAM that leaves no costly re-prefill. Null where none is better than now."""
+    ``saving_all``: the least RAM that leaves no costly re-prefill; ``count_alone``: the least count that
+    leaves none at the log's own spacing (what ``diagnose`` names). Null where none is better than now."""
 
     cheapest: dict[str, int | bool | str] | None
     saving_all: dict[str, int | bool | str] | None
     helps: bool = False
+    count_alone: dict[str, int | bool | str] | None = None
 
 
 class WhatIf(msgspec.Struct, omit_defaults=True):
@@ -142,6 +145,8 @@ class WhatIf(msgspec.Struct, omit_defaults=True):
     skipped: list[Skipped] = []
     #: sentences about flags that do something else than one might think here
     notes: list[str] = []
+    #: what else went wrong, which no checkpoint mends: turns by outcome (failures of other kinds, errors)
+    elsewhere: dict[str, int] = {}
 
 
 @dataclass(slots=True)
@@ -175,9 +180,15 @@ def replay_runs(runs: Sequence[model.Run]) -> tuple[list[Replayed], list[Skipped
 
 
 def whatif(
-    runs: Sequence[model.Run], flags: Flags, sources: list[SourceRecord], tool: Tool, record_of: RecordOf
+    runs: Sequence[model.Run],
+    flags: Flags,
+    sources: list[SourceRecord],
+    tool: Tool,
+    record_of: RecordOf,
+    verdicts: Sequence[TurnRecord] = (),
 ) -> WhatIf:
     """Replay all runs under ``flags``; without any, sweep counts and spacings and show the cheapest.
+    ``verdicts``: the report's turns, for what else went wrong in the log.
 
     NothingToJudge if no run can be replayed; UsageError for a flag that the build does not have.
     """
@@ -189,6 +200,7 @@ def whatif(
         SCHEMA, tool, sources, _reproduced(replayed), _flag_names(flags), [], WhatIfSummary(0, 0.0, None)
     )
     answer.skipped = skipped
+    answer.elsewhere = _elsewhere(verdicts)
     if flags:
         for item in replayed:
             _check(item, flags)
@@ -203,6 +215,17 @@ def whatif(
         summaries.append(summary)
     answer.summary = _sum(summaries)
     return answer
+
+
+def _elsewhere(verdicts: Sequence[TurnRecord]) -> dict[str, int]:
+    """Turns that went wrong in a way that has nothing to do with checkpoints, by outcome."""
+    return dict(
+        Counter(
+            turn.outcome
+            for turn in verdicts
+            if turn.outcome == "error" or (turn.failed and turn.outcome != "checkpoint-reprefill")
+        ).most_common()
+    )
 
 
 def _reproduced(replayed: Sequence[Replayed]) -> Reproduced:
@@ -324,10 +347,21 @@ def _turns(
             restored=predicted.restored if exact is not None else None,
         )
         _add(record, summary, turn.prompt_ms, (low, high))
-        if verdict is not None and (record.costly or record.costly_whatif is not False):
-            record.cause = verdict.cause
+        if record.costly or record.costly_whatif is not False:
+            record.cause = _cause(verdict, settings)
         turns.append(record)
     return turns, summary
+
+
+#: causes of a loss under the log's own flags that would be another one without any checkpoint
+_OF_CHECKPOINTS = frozenset({None, "checkpoint-evicted", "checkpoint-thinned", "checkpoints-sparse"})
+
+
+def _cause(verdict: TurnRecord | None, settings: Settings) -> str | None:
+    """Why a turn is costly under ``settings``: the log's own verdict, unless these flags make none."""
+    cause = None if verdict is None else verdict.cause
+    makes_none = settings.max_checkpoints == 0 and settings.memory != "plain" and not settings.swa_full
+    return "checkpoints-disabled" if makes_none and cause in _OF_CHECKPOINTS else cause
 
 
 def _costly(turn: Turn, n_common: int | None, n_cached: int | None, verdict: TurnRecord | None) -> bool:
@@ -388,33 +422,25 @@ def _larger(one: float | None, other: float | None) -> float | None:
 
 
 def _swept(replayed: Sequence[Replayed], answer: WhatIf) -> list[Settings]:
-    """Sweep the run with the most turns, and give the setting to show for each run: what saves every
-    costly turn, else what is nearly as good as the best, else the log's own."""
-    main = max(replayed, key=lambda item: len(item.first.learned))
-    found = sweep(Alternatives(main.first))
+    """Sweep over all runs together, and give the setting to show for each run: what saves every costly
+    turn, else what is nearly as good as the best, else the log's own."""
+    parts = [Alternatives(item.first) for item in replayed]
+    found = sweep(*parts)
     now = found.now
     helps = found.helps or bool(now.n_costly and found.saving_all is not None)
     wanted = found.saving_all if now.n_costly and found.saving_all is not None else found.cheapest
-    if not helps:
-        wanted = now
     answer.settings = [SettingSummary(_names(total, now), _summary(total, now)) for total in found.tried]
     answer.recommended = Recommended(
         None if not helps or found.cheapest is now else _names(found.cheapest, now),
         None if found.saving_all is None or found.saving_all is now else _names(found.saving_all, now),
         helps,
+        None if found.count_alone is None else _names(found.count_alone, now),
     )
     answer.flags = _names(wanted, now) if helps else {}
     if not helps:
-        return [item.first.run.settings for item in replayed]
-    return [
-        replace(
-            item.first.run.settings,
-            max_checkpoints=wanted.settings.max_checkpoints,
-            min_step=wanted.settings.min_step,
-            every_nt=wanted.settings.every_nt,
-        )
-        for item in replayed
-    ]
+        return [part.own for part in parts]
+    together = Together(parts)
+    return [together.of(part, wanted.settings) for part in parts]
 
 
 def _names(total: Totals, now: Totals) -> dict[str, int | bool | str]:

@@ -31,6 +31,7 @@ _BEYOND_FLAGS = {
     "shift-cleared": "give the conversation more context, so that nothing is shifted",
     "slot-taken": "give each conversation its own slot",
     "prompt-cache-evicted": "give the RAM prompt cache more room (--cache-ram)",
+    "checkpoints-disabled": "these flags switch checkpoints off: allow some (--ctx-checkpoints)",
     "other-conversation": "nothing: another conversation had the slot",
 }
 
@@ -45,14 +46,30 @@ def render_whatif(answer: WhatIf, width: int = 80) -> list[Text]:
     page.blank()
     if answer.settings is not None:
         _sweep(page, answer)
-    else:
+    elif answer.reproduced.turns:
         _verdict(page, answer.summary, _words(answer.flags))
-    if answer.flags:
+    else:
+        _cant_tell(page)
+    if _table_shown(answer):
         page.blank()
         _turns(page, answer.turns)
     _stays(page, answer)
     _open(page, answer)
     return page.lines
+
+
+def _table_shown(answer: WhatIf) -> bool:
+    return bool(answer.flags and answer.reproduced.turns)
+
+
+def _cant_tell(page: Page) -> None:
+    page.para(
+        "Can't tell: the log does not show enough of any turn. `ckptlog doctor` says what is missing, and "
+        "how to capture a log that has it.",
+        first="  ",
+        rest=2,
+        style="bold",
+    )
 
 
 def _words(flags: dict[str, int | bool | str]) -> str:
@@ -69,10 +86,12 @@ def _words(flags: dict[str, int | bool | str]) -> str:
 
 def _trust(page: Page, answer: WhatIf) -> None:
     found = answer.reproduced
+    if not found.turns:
+        page.para("No turn could be checked against the log.", first="  ", style="bold yellow")
     words = f"{found.right:,} of {plural(found.turns, 'turn')} reproduced under the log's own flags"
-    if not found.doubtful:
+    if found.turns and not found.doubtful:
         page.para(f"  {words}.", style="dim")
-    else:
+    elif found.turns:
         page.para(f"  DOUBTFUL: {words}.", style="bold yellow")
         for parting in found.partings[:_PARTINGS]:
             then = "?" if parting.n_cached is None else f"{parting.n_cached:,}"
@@ -101,11 +120,11 @@ def _verdict(page: Page, summary: WhatIfSummary, flags: str) -> None:
     else:
         page.para("  nothing saved, nothing lost", style="bold")
     if summary.n_costly_now or summary.n_costly or summary.n_costly_open:
-        words = f"{summary.n_costly:,} costly re-prefills left of {summary.n_costly_now:,}"
+        words = f"{plural(summary.n_costly, 'costly re-prefill')} left, now {summary.n_costly_now:,}"
         if summary.n_costly_open:
             words += f"; in {plural(summary.n_costly_open, 'more turn')} the log leaves it open"
         page.para(words, first="  ")
-    page.para(f"  {_ram(summary)}", style="dim")
+    page.para(_ram(summary), first="  ", style="dim")
 
 
 def _mib(value: float) -> str:
@@ -125,23 +144,54 @@ def _sweep(page: Page, answer: WhatIf) -> None:
     """The recommendation and a picture of what RAM buys."""
     settings, best = answer.settings or [], answer.recommended
     assert best is not None
+    if not answer.reproduced.turns:
+        _cant_tell(page)
+        return
     if not best.helps:
-        now = answer.summary
-        words = (
-            "No count and no spacing of checkpoints would have helped"
-            if now.n_costly
-            else "The flags are good: nothing worth mentioning would be saved by others"
-        )
-        page.para(f"  {words}.", style="bold")
-        page.para(f"  {plural(len(settings), 'setting')} tried, up to 64 checkpoints a slot.", style="dim")
+        _no_help(page, answer, len(settings))
         return
     if best.saving_all is not None and answer.summary.n_costly_now:
         likely = "As far as the log shows, saves" if answer.summary.n_open else "Saves"
         _choice(page, f"{likely} every costly turn:", best.saving_all, settings)
-    if best.cheapest is not None and best.cheapest != best.saving_all:
+        if best.count_alone is not None and best.count_alone != best.saving_all:
+            _choice(
+                page,
+                "So does a larger count alone (as `ckptlog diagnose` has it):",
+                best.count_alone,
+                settings,
+            )
+    if best.cheapest is not None and best.cheapest not in (best.saving_all, best.count_alone):
         _choice(page, "Within 1 % of the best for the least RAM:", best.cheapest, settings)
+    _elsewhere(page, answer)
     page.blank()
     _picture(page, settings, answer.flags)
+
+
+def _no_help(page: Page, answer: WhatIf, n_settings: int) -> None:
+    """No setting is better than the log's own: say so, and of what that is no word of praise."""
+    if answer.summary.n_costly_now:
+        words = "No count and no spacing of checkpoints would have helped."
+    else:
+        words = "Checkpoint flags would change nothing: no turn lost much for want of a checkpoint."
+    if answer.summary.n_open:
+        words = f"As far as the log shows: {words[0].lower()}{words[1:]}"
+    page.para(words, first="  ", rest=2, style="bold")
+    _elsewhere(page, answer)
+    page.para(f"  {plural(n_settings, 'setting')} tried, up to 64 checkpoints a slot.", style="dim")
+
+
+def _elsewhere(page: Page, answer: WhatIf) -> None:
+    """Failures that have nothing to do with checkpoints."""
+    if not answer.elsewhere:
+        return
+    kinds = ", ".join(f"{count:,} {outcome}" for outcome, count in answer.elsewhere.items())
+    page.para(
+        f"What went wrong here has nothing to do with checkpoints ({kinds}): see `ckptlog diagnose`."
+        if not answer.summary.n_costly_now
+        else f"Other things went wrong as well ({kinds}), which no checkpoint mends: see `ckptlog diagnose`.",
+        first="  ",
+        rest=2,
+    )
 
 
 def _choice(
@@ -155,7 +205,7 @@ def _choice(
     saved = "saves " + ", ".join(parts)
     if found.ram_mib is not None:
         saved += f" for {_mib(found.ram_mib)} of host RAM (now {_mib(found.ram_mib_now or 0)})"
-    page.para(f"    {saved}")
+    page.para(saved, first="    ")
 
 
 def _picture(page: Page, settings: Sequence[SettingSummary], chosen: dict[str, int | bool | str]) -> None:
@@ -165,7 +215,9 @@ def _picture(page: Page, settings: Sequence[SettingSummary], chosen: dict[str, i
         if rows and item.flags != chosen and item.summary.n_saved <= rows[-1].summary.n_saved:
             continue
         rows.append(item)
-    rows = rows[:_SETTINGS]
+    if len(rows) > _SETTINGS:
+        kept = rows[:_SETTINGS]
+        rows = kept if any(item.flags == chosen for item in kept) else [*kept[:-1], *_chosen(rows, chosen)]
     most = max((abs(item.summary.n_saved) for item in rows), default=0) or 1
     flags_width = max(len(_words(item.flags)) for item in rows)
     width = max(0, min(_BAR, page.width - flags_width - 28))
@@ -177,6 +229,12 @@ def _picture(page: Page, settings: Sequence[SettingSummary], chosen: dict[str, i
         mark = " <" if item.flags == chosen else ""
         line = f"  {_words(item.flags):<{flags_width}} {ram:>9} {n:>+9,} {bar}{mark}"
         page.line(Text(line, "bold" if mark else ""))
+    if any(item.flags == chosen for item in rows):
+        page.para("< the turns below are under this one", first="  ", style="dim")
+
+
+def _chosen(rows: Sequence[SettingSummary], chosen: dict[str, int | bool | str]) -> list[SettingSummary]:
+    return [item for item in rows if item.flags == chosen]
 
 
 def _turns(page: Page, turns: Sequence[WhatIfTurn]) -> None:
@@ -186,16 +244,18 @@ def _turns(page: Page, turns: Sequence[WhatIfTurn]) -> None:
         page.para(f"  All {plural(len(turns), 'turn')} would have gone as they did.", style="dim")
         return
     runs = len({turn.run for turn in turns}) > 1
-    head = f"{'run ' if runs else ''}{'slot':>4} {'task':>7} {'prompt':>8}  {'cached':>7} {'then':>13} {'saved':>8} {'time':>7}"
-    page.line(Text(f"  {head}", "bold"))
     rest = []
     if len(shown) > _ROWS:
         # the turns that matter most, still in the log's order
         rest = sorted(shown, key=_weight, reverse=True)[_ROWS:]
         left_out = {id(turn) for turn in rest}
         shown = [turn for turn in shown if id(turn) not in left_out]
-    for turn in shown:
-        page.line(_row(turn, runs))
+    cells = [_cells(turn, runs) for turn in shown]
+    head = [*(["run"] if runs else []), *_HEAD]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    page.line(Text("  " + _aligned(head, widths), "bold"))
+    for turn, row in zip(shown, cells, strict=True):
+        _row(page, turn, _aligned(row, widths))
     if rest:
         saved = sum(turn.n_saved or 0 for turn in rest)
         page.para(f"  ... {len(rest):,} more that change less: {saved:+,} tokens", style="dim")
@@ -210,7 +270,14 @@ def _weight(turn: WhatIfTurn) -> tuple[bool, int]:
     return turn.costly_whatif is True, max(abs(end - (turn.n_cached or 0)) for end in ends)
 
 
-def _row(turn: WhatIfTurn, runs: bool) -> Text:
+_HEAD = ("slot", "task", "prompt", "cached", "then", "saved", "time")
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _cells(turn: WhatIfTurn, runs: bool) -> list[str]:
     cached = "?" if turn.n_cached is None else f"{turn.n_cached:,}"
     if turn.n_cached_whatif is not None:
         then = f"{turn.n_cached_whatif:,}"
@@ -221,17 +288,31 @@ def _row(turn: WhatIfTurn, runs: bool) -> Text:
     time = "" if turn.ms_saved is None else duration(turn.ms_saved)
     if turn.ms_saved is not None and turn.ms_saved < 0:
         time = "-" + duration(-turn.ms_saved)
-    run = f"{turn.run:>3} " if runs else ""
-    line = f"  {run}{turn.slot:>4} {turn.task:>7} {turn.n_prompt:>8,}  {cached:>7} {then:>13} {saved:>8} {time:>7}"
-    if turn.costly_whatif is not False:
-        return Text(f"{line} ! {turn.cause or 'costly'}", "red")
-    return Text(line, "green" if (turn.n_saved or 0) > 0 else "")
+    place = [f"{turn.slot}", f"{turn.task}", f"{turn.n_prompt:,}"]
+    return [*([f"{turn.run}"] if runs else []), *place, cached, then, saved, time]
+
+
+def _row(page: Page, turn: WhatIfTurn, cells: str) -> None:
+    """A turn; why it is costly still stands behind it, or below where the page is narrow."""
+    if turn.costly_whatif is False:
+        page.line(Text(f"  {cells}", "green" if (turn.n_saved or 0) > 0 else ""))
+        return
+    why = f"! {safe_text(turn.cause or 'costly')}"
+    if len(cells) + len(why) + 3 <= page.width:
+        page.line(Text(f"  {cells} {why}", "red"))
+    else:
+        page.line(Text(f"  {cells}", "red"))
+        page.para(why, first="      ", style="red")
 
 
 def _stays(page: Page, answer: WhatIf) -> None:
     """What no setting mends, by its cause, and what would."""
-    causes = Counter(turn.cause or "unknown" for turn in answer.turns if turn.costly_whatif)
-    if not causes:
+    causes = Counter(
+        turn.cause or ("unknown" if turn.costly else "costly only under these flags")
+        for turn in answer.turns
+        if turn.costly_whatif
+    )
+    if not causes or not answer.reproduced.turns:
         return
     page.blank()
     page.para(
@@ -245,12 +326,13 @@ def _stays(page: Page, answer: WhatIf) -> None:
 
 def _open(page: Page, answer: WhatIf) -> None:
     summary = answer.summary
-    if not summary.n_open:
+    if not summary.n_open or not answer.reproduced.turns:
         return
+    shown = "a range stands there; over" if _table_shown(answer) else "over"
     low, high = summary.n_saved_range or (0, 0)
     page.blank()
     page.para(
-        f"Not certain in {plural(summary.n_open, 'turn')} (a range stands there; over all turns between "
+        f"Not certain in {plural(summary.n_open, 'turn')} ({shown} all turns between "
         f"{low:+,} and {high:+,} tokens): where a user message begins is not printed and shows only where the "
         "server cut the prompt, or the log does not give the common prefix. A log with "
         "--checkpoint-min-step 0 and -lv 4 would settle it.",

@@ -13,7 +13,7 @@ from ckptlog.cli import main
 from ckptlog.errors import NothingToJudge, UsageError
 from ckptlog.records import TurnRecord
 from ckptlog.replay.needed import needed_flags
-from ckptlog.replay.whatif import Flags, WhatIf, whatif
+from ckptlog.replay.whatif import Flags, Recommended, WhatIf, whatif
 from ckptlog.report.whatif import render_whatif
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +32,7 @@ def ask(path: Path, flags: Flags | None = None) -> WhatIf:
         analysis.report.sources,
         analysis.report.tool,
         lambda run, slot, task: turns.get((run, slot, task)),
+        analysis.report.turns,
     )
 
 
@@ -76,7 +77,75 @@ def test_the_sweep_names_a_setting_and_the_setting_keeps_its_word() -> None:
     assert fewer.summary.n_costly == 1
     page = text(swept)
     assert "Saves every costly turn:  --ctx-checkpoints" in page
-    assert page.count("<") == 1
+    assert page.count(" <") == 2, "at the setting, and what the mark means"
+
+
+def test_a_sweep_is_over_all_runs_of_the_log(tmp_path: Path) -> None:
+    """The headline, the table of settings and the turns add up to the same, whichever run has most turns."""
+    one, other = SAMPLES / "evicted-system-prompt.log", SAMPLES / "thinned-checkpoint.log"
+    both = tmp_path / "both.log"
+    both.write_bytes(one.read_bytes() + other.read_bytes())
+    answer = ask(both)
+    assert {turn.run for turn in answer.turns} == {0, 1}
+    assert answer.recommended is not None
+    assert answer.settings is not None
+    row = next(item.summary for item in answer.settings if item.flags == answer.flags)
+    assert row.n_saved == answer.summary.n_saved == sum(turn.n_saved or 0 for turn in answer.turns)
+    assert row.n_costly_now == answer.summary.n_costly_now
+    assert answer.summary.n_costly_now == sum(ask(path).summary.n_costly_now for path in (one, other))
+    assert row.n_costly == answer.summary.n_costly == 0
+    assert f"{row.n_saved:,} tokens" in text(answer)
+
+
+def test_the_count_that_diagnose_names_is_named_too() -> None:
+    path = SAMPLES / "evicted-system-prompt.log"
+    fixes = [fix for turn in ckptlog.analyze(path).report.turns for fix in turn.fixes]
+    said = next(fix.flags for fix in fixes if fix.name == "raise-checkpoint-count")
+    answer = ask(path)
+    assert answer.recommended is not None
+    assert answer.recommended.count_alone == {said[0]: int(said[1])}
+    assert " ".join(said) in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("rejected", "(2 arrival-rejection)"), ("limit-stop", "limit-stop)"), ("clock-in-system-prompt", "")],
+)
+def test_what_checkpoints_can_not_mend_is_not_called_good(name: str, words: str) -> None:
+    page = " ".join(text(ask(SAMPLES / f"{name}.log")).split())
+    assert "good" not in page
+    assert "Checkpoint flags would change nothing" in page or "No count and no spacing" in page
+    assert words in page
+    assert ("has nothing to do with checkpoints" in page) is bool(words)
+
+
+def test_without_a_turn_to_check_there_is_no_verdict() -> None:
+    path = SAMPLES / "evicted-system-prompt.log"
+    for flags in (Flags(), Flags(ctx_checkpoints=4)):
+        answer = ask(path, flags)
+        answer.reproduced.turns = answer.reproduced.right = 0
+        page = text(answer)
+        assert "Can't tell" in page
+        for word in ("saves", "saved", "helped", "0 of 0", "DOUBTFUL", "MiB"):
+            assert word not in page, word
+
+
+def test_a_range_is_said_to_stand_there_only_where_the_turns_are() -> None:
+    answer = ask(SAMPLES / "checkpoints-off.log", Flags(ctx_checkpoints=32))
+    assert "a range stands there" in " ".join(text(answer).split())
+    answer.settings, answer.flags = [], {}
+    answer.recommended = Recommended(None, None)
+    page = " ".join(text(answer).split())
+    assert "Not certain in 1 turn (over all turns" in page
+
+
+def test_no_checkpoints_is_the_cause_under_a_count_of_none() -> None:
+    answer = ask(SAMPLES / "evicted-system-prompt.log", Flags(ctx_checkpoints=0))
+    assert {turn.cause for turn in answer.turns if turn.costly_whatif} == {"checkpoints-disabled"}
+    page = text(answer)
+    assert "! checkpoints-disabled" in page
+    assert "1 costly re-prefill left" in page
+    assert not any(line.startswith("no VRAM") for line in page.splitlines())
 
 
 def test_where_no_flag_helps_the_cause_is_named() -> None:
