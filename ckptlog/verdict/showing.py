@@ -41,7 +41,8 @@ def _less_the_window(case: Case, threshold: int) -> str:
     """The number in the line is not where they part, where a sliding window is taken off."""
     if case.common is None or case.common[0] != case.common[1] or not case.run.n_swa or threshold == case.common[0]:
         return ""
-    return f" ({case.common[0]:,}; {threshold:,} is that less the window of {case.run.n_swa:,})"
+    less = "less the window that is" if threshold else "less the window, but never below 0, that is"
+    return f" ({case.common[0]:,}; {less} {threshold:,})"
 
 
 def _where_they_part(state: tuple[int, int, int, int | None] | None) -> str:

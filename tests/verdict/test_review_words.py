@@ -28,3 +28,9 @@ def test_the_flags_of_a_full_unified_cache_are_whole() -> None:
     assert int(size) >= 2 * (full.n_prompt or 0)
     assert (slots_flag, int(slots) >= 1) == ("--parallel", True)
     assert flags["split-cache"] == ["--no-kv-unified"]
+
+
+def test_a_threshold_is_explained_where_a_window_is_taken_off() -> None:
+    edit, short = turn("logs/b11549/swa/fifo", 10), turn("logs/b11549/swa/head_timestamp", 2)
+    assert any(e.says.endswith("(161; less the window that is 97)") for e in edit.evidence)
+    assert any(e.says.endswith("(24; less the window, but never below 0, that is 0)") for e in short.evidence)
