@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from ckptlog.records import Report, RunRecord
+from ckptlog.report.words import listed, plural
 from ckptlog.server.builds import flag_exists, log_level
 
 #: switches on the dump of what the old and the new prompt hold where they part
@@ -42,6 +43,25 @@ def hidden_runs(report: Report) -> list[RunRecord]:
     return [run for run in report.runs if run.run in asked and _level_hides(run)]
 
 
+def hidden_words(report: Report) -> str | None:
+    """That most evidence is missing at this level, and what could be worked out all the same, with the
+    sentence that the capturing command follows on; None where nothing is hidden."""
+    hidden = hidden_runs(report)
+    if not hidden:
+        return None
+    names = {run.run for run in hidden}
+    turns = [turn for turn in report.turns if turn.run in names]
+    reuse = sum(turn.n_cached is not None for turn in turns)
+    common = sum(turn.n_common is not None or turn.n_common_range is not None for turn in turns)
+    levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})
+    return (
+        f"The log was made at -lv {listed(levels)}, where the server does not print what becomes of its "
+        "checkpoints: the causes are not in it. From the figures that are left, the reuse could be worked out "
+        f"for {reuse:,} of {plural(len(turns), 'turn')}, and what was shared with what the slot held for "
+        f"{common:,}. This command shows the rest:"
+    )
+
+
 def _level_hides(run: RunRecord) -> bool:
     if run.verbosity is None or (run.checkpoints is not None and not run.checkpoints.enabled):
         return False
@@ -66,6 +86,12 @@ def capture_command(runs: Sequence[RunRecord], router: bool = False) -> list[str
         " ".join(variables),
         f"llama-server ...{wanted} {'> server.log 2>&1' if router else '2> server.log'}",
     ]
+
+
+def capture_lines(runs: Sequence[RunRecord], router: bool = False) -> list[str]:
+    """:func:`capture_command` to be pasted into a shell: every line but the last goes on on the next."""
+    *parts, last = capture_command(runs, router)
+    return [*(f"{part} \\" for part in parts), f"  {last}" if parts else last]
 
 
 def capture_notes(report: Report, router: bool = False) -> list[str]:

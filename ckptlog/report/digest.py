@@ -18,6 +18,9 @@ _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-siz
 #: tokens; a prompt shorter than this is processed in no time
 _LONG_PROMPT = 512
 
+#: milliseconds of one prompt; shorter than this, nobody asks why
+_SLOW_MS = 30_000.0
+
 #: share of prompt tokens; an agent's session reuses most of its prompts
 _LITTLE_REUSE = 0.5
 
@@ -34,7 +37,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Finding:
-    """Turns with the same outcome, variant, cause and first fix."""
+    """Turns with the same outcome, variant, cause and first fix (on several servers: with the same flags)."""
 
     turns: list[Numbered]
 
@@ -169,11 +172,16 @@ class Digest:
         return [Finding(items) for items in groups.values()]
 
     @cached_property
+    def little_reused(self) -> bool:
+        """Whether less than half of all prompt tokens came from the cache, as far as the log tells."""
+        reuse = self.report.summary.reuse
+        return reuse is not None and reuse < _LITTLE_REUSE
+
+    @cached_property
     def unshared(self) -> list[Numbered]:
         """Long prompts, healthy each by itself, that found nothing or another conversation in a slot
         that had been used before; empty unless they are why little was reused in all."""
-        reuse = self.report.summary.reuse
-        if self.findings or self.rewritten or reuse is None or reuse >= _LITTLE_REUSE:
+        if self.findings or self.rewritten or not self.little_reused:
             return []
         used: set[tuple[int, int | None]] = set()
         found = []
@@ -185,6 +193,19 @@ class Digest:
                 found.append(item)
             used.add((turn.run, turn.slot))
         return found
+
+    @cached_property
+    def slow(self) -> list[Numbered]:
+        """Long waits for new tokens in turns that lost nothing to speak of; empty where there is a finding."""
+        if self.findings or self.rewritten:
+            return []
+        return [
+            item
+            for item in self.turns
+            if item.turn.outcome in HEALTHY
+            and (item.turn.n_processed or 0) >= _LONG_PROMPT
+            and (item.turn.prompt_ms or 0) >= _SLOW_MS
+        ]
 
     @cached_property
     def fine(self) -> int:
@@ -215,6 +236,20 @@ class Digest:
         return counts
 
 
+def _by_server(items: list[Numbered]) -> list[Finding]:
+    """Turns alike, apart where their servers need other flags: one advice can't serve both."""
+    runs: dict[int, list[Numbered]] = {}
+    for item in items:
+        runs.setdefault(item.turn.run, []).append(item)
+    if len(runs) == 1:
+        return [Finding(items)]
+    apart: dict[tuple[str, ...], list[Numbered]] = {}
+    for turns in runs.values():
+        fixes = Finding(turns).fixes
+        apart.setdefault(tuple(fixes[0].flags) if fixes else (), []).extend(turns)
+    return [Finding(turns) for turns in apart.values()]
+
+
 def digest(report: Report, selection: Selection | None = None) -> Digest:
     """Group a report's turns into findings, the worst first.
 
@@ -230,7 +265,7 @@ def digest(report: Report, selection: Selection | None = None) -> Digest:
             fix = turn.fixes[0].name if turn.fixes else None
             groups.setdefault((turn.outcome, turn.variant, turn.cause, fix), []).append(item)
     findings = sorted(
-        (Finding(items) for items in groups.values()),
+        (finding for items in groups.values() for finding in _by_server(items)),
         key=lambda finding: (
             _RANK.get(finding.outcome, len(_RANK)),
             -finding.lost_ms,

@@ -9,19 +9,23 @@ import re
 from collections.abc import Iterable
 
 from ckptlog.records import Fix, Report, TurnRecord
-from ckptlog.report.capture import capture_command, hidden_runs
+from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
 from ckptlog.report.loss import loss
 from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
+    SLOW_ADVICE,
+    forced_words,
     mismatch_words,
-    numbers,
     place,
     quoted,
     rewritten_words,
+    slow_words,
+    turn_figures,
     unshared_words,
+    without_asides,
 )
 from ckptlog.report.text_table import fold_words, group_name, turn_groups
 from ckptlog.report.words import (
@@ -34,6 +38,7 @@ from ckptlog.report.words import (
     run_words,
     sentence_case,
     source_name,
+    tally,
 )
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$&!@])")
@@ -66,7 +71,7 @@ def fenced(lines: Iterable[str]) -> list[str]:
 def render_markdown(report: Report, selection: Selection | None = None) -> str:
     """The report as GitHub-flavoured Markdown, ending in a newline."""
     what = digest(report, selection)
-    blocks = [["# ckptlog report"], _heading(what), _hidden_level(what), _verdict(what), _totals(what)]
+    blocks = [["# ckptlog report"], _heading(what), _verdict(what), _hidden_level(what), _totals(what)]
     for number, finding in enumerate(what.findings[:_FINDINGS_IN_FULL], 1):
         blocks.append(_finding(what, number, finding))
     left = what.findings[_FINDINGS_IN_FULL:]
@@ -89,15 +94,10 @@ def _heading(what: Digest) -> list[str]:
 
 
 def _hidden_level(what: Digest) -> list[str]:
-    hidden = hidden_runs(what.report)
-    if not hidden:
+    words = hidden_words(what.report)
+    if words is None:
         return []
-    levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})
-    return [
-        f"> **Most of the evidence is missing: logged at -lv {listed(levels)}.** This command shows the rest:",
-        "",
-        *fenced(capture_command(hidden)),
-    ]
+    return [f"> {escape(words)}", "", *fenced(capture_lines(hidden_runs(what.report)))]
 
 
 def _verdict(what: Digest) -> list[str]:
@@ -107,18 +107,43 @@ def _verdict(what: Digest) -> list[str]:
     if what.unshared:
         notes.append(escape(unshared_words(what)))
     if not what.findings:
-        if what.unjudged:
-            turns = plural(len(what.unjudged), "turn")
-            return [f"**Nothing wrong was found, but of {turns} the log does not tell.**", *notes]
-        return [f"**Nothing went wrong in {plural(len(what.turns), 'turn')}.**", *notes]
+        return _healthy(what, notes)
     worst = what.findings[0]
     lines = [
         f"**{escape(worst.title)}**: {len(worst.turns):,} of {plural(len(what.turns), 'turn')}, {worst.cost()}. "
         + escape(worst.why)
     ]
     if worst.fixes:
-        lines += ["", f"**Do:** {_fix(worst.fixes[0])}"]
+        lines += ["", f"**Do:** {_fix(without_asides(worst.fixes[0]))}"]
     return [*lines, *([""] if notes else []), *notes]
+
+
+def _healthy(what: Digest, notes: list[str]) -> list[str]:
+    """No finding: what to say first, the notes, and what to do where that can be said."""
+    turns = plural(len(what.turns), "turn")
+    if what.selection is not None:
+        turns = f"the {len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
+    todo = []
+    if what.rewritten and what.little_reused:
+        first = "The beginning of the prompt changed: hardly anything was reused."
+        fixes = {fix.name: fix for finding in what.rewritten for fix in finding.fixes[:1]}
+        todo = [_fix(without_asides(fix)) for fix in fixes.values()]
+    elif what.unjudged:
+        unjudged = plural(len(what.unjudged), "turn")
+        first = f"Nothing wrong was found, but of {unjudged} the log does not tell."
+    elif what.slow:
+        first = f"Slow, but not the cache's fault: {slow_words(what)}"
+        todo = [escape(SLOW_ADVICE)]
+    elif what.unshared:
+        first = f"Nothing failed in {turns}, but little was reused."
+    else:
+        first = f"Nothing went wrong in {turns}."
+    lines = [f"**{escape(first)}**"]
+    for note in notes:
+        lines += ["", note]
+    for each in todo:
+        lines += ["", f"**Do:** {each}"]
+    return lines
 
 
 def _totals(what: Digest) -> list[str]:
@@ -126,8 +151,7 @@ def _totals(what: Digest) -> list[str]:
     turns = plural(len(what.turns), "turn")
     if what.selection is not None:
         turns = f"{len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
-    parts = [turns, f"{what.fine:,} fine", f"{what.failed:,} failed"]
-    parts += [f"{count:,} {outcome}" for outcome, count in what.counts.items()]
+    parts = [turns, *tally(what.fine, what.failed, what.counts)]
     if summary.reuse is not None:
         parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
     if summary.n_lost:
@@ -137,7 +161,7 @@ def _totals(what: Digest) -> list[str]:
 
 def _fix(fix: Fix) -> str:
     flags = " ".join(fix.flags)
-    return f"{code(flags)} {escape(fix.text)}" if flags and flags not in fix.text else escape(fix.text)
+    return f"{code(flags)}: {escape(fix.text)}" if flags and flags not in fix.text else escape(fix.text)
 
 
 def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
@@ -149,7 +173,7 @@ def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
         "",
         f"{escape(finding.title)}. {sentence_case(finding.cost())}.",
     ]
-    sentences = [finding.why, f"Turn {finding.worst.number}: {numbers(turn)}."]
+    sentences = [finding.why, turn_figures(finding.worst)]
     if turn.trigger:
         sentences.append(request_words(turn.trigger))
     told = [escape(sentence) for sentence in sentences if sentence]
@@ -220,9 +244,10 @@ def _harmless(what: Digest) -> list[str]:
         return []
     names = listed([item.number for item in what.harmless])
     lost = sum(item.turn.n_lost or 0 for item in what.harmless)
+    kinds = " and ".join(sorted({label(item.turn) for item in what.harmless}))
     return [
-        f'Harmless although the log says "forcing full prompt re-processing" or the like: '
-        f"{'turn' if len(what.harmless) == 1 else 'turns'} {names} ({plural(lost, 'token')} in all)."
+        f"{'Turn' if len(what.harmless) == 1 else 'Turns'} {names}: {kinds}, but harmless "
+        f"({plural(lost, 'token')} processed again in all).{forced_words(what)}"
     ]
 
 

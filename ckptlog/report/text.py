@@ -9,24 +9,15 @@ from __future__ import annotations
 from rich.text import Text
 
 from ckptlog.records import Report
-from ckptlog.report.capture import capture_command, hidden_runs
-from ckptlog.report.digest import Digest, Finding, Selection, digest
+from ckptlog.report.digest import Digest, Selection, digest
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.text_findings import (
-    HEADLINE_LINES,
-    add_finding,
-    fix_words,
-    rewritten_words,
-    unshared_words,
-)
+from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, forced_words
+from ckptlog.report.text_first import FINDINGS_IN_FULL, add_verdict, one_line
 from ckptlog.report.text_table import add_tables
-from ckptlog.report.words import duration, label, listed, percent, plural, run_words, source_name
+from ckptlog.report.words import label, listed, percent, plural, run_words, source_name, tally
 
-#: findings told in full; the others get a line each
-_FINDINGS_IN_FULL = 6
 _RUNS_SHOWN = 4
-_STATES = {"error": "with an error"}
 _SENTENCES_SHOWN = 6
 
 
@@ -35,11 +26,10 @@ def render_text(report: Report, width: int = 80, selection: Selection | None = N
     page = Page(width)
     what = digest(report, selection)
     _heading(page, what)
-    _hidden_level(page, what)
-    _verdict(page, what)
+    add_verdict(page, what)
     _totals(page, what)
     add_tables(page, what)
-    for number, finding in enumerate(what.findings[:_FINDINGS_IN_FULL], 1):
+    for number, finding in enumerate(what.findings[:FINDINGS_IN_FULL], 1):
         add_finding(page, what, number, finding)
     _other_findings(page, what)
     _notes(page, what)
@@ -78,88 +68,9 @@ def _heading(page: Page, what: Digest) -> None:
     page.blank()
 
 
-def _hidden_level(page: Page, what: Digest) -> None:
-    """At -lv 3 most of the evidence is missing: say so before anything else is said."""
-    hidden = hidden_runs(what.report)
-    if not hidden:
-        return
-    numbers = {run.run for run in hidden}
-    turns = [item.turn for item in what.turns if item.turn.run in numbers]
-    reuse = sum(turn.n_cached is not None for turn in turns)
-    common = sum(turn.n_common is not None or turn.n_common_range is not None for turn in turns)
-    levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})
-    page.line(Text(f"MOST OF THE EVIDENCE IS MISSING: LOGGED AT -lv {listed(levels)}", "bold yellow"))
-    page.para(
-        "At this level the server does not print what becomes of its checkpoints. From the figures that "
-        f"are left, the reuse could be worked out for {reuse:,} of {plural(len(turns), 'turn')}, and what "
-        f"was shared with the slot for {common:,}. This command shows the rest:",
-        first="  ",
-    )
-    for part in capture_command(hidden):
-        page.para(Text(part, "cyan"), first="    ", rest=6)
-    page.blank()
-
-
-def _verdict(page: Page, what: Digest) -> None:
-    """The worst finding, its cost and the one thing to do; the others in a line each."""
-    if not what.turns:
-        page.para("No turn to show.", style="bold")
-        page.blank()
-        return
-    if not what.findings:
-        _healthy(page, what)
-        return
-    worst = what.findings[0]
-    page.ends(
-        Text("  " + worst.title.upper(), "bold red"),
-        Text(f"{len(worst.turns):,} of {plural(len(what.turns), 'turn')}{_price(worst)}", "bold"),
-    )
-    if worst.why:
-        page.para(safe_text(worst.why), first="  ", limit=HEADLINE_LINES)
-    if worst.fixes:
-        page.para(fix_words(worst.fixes[0], "bold green"), first="  Do:  ")
-    for finding in what.findings[1:_FINDINGS_IN_FULL]:
-        page.para(_one_line(finding), first="  Also ", rest=7)
-    _rewritten(page, what)
-    page.blank()
-
-
-def _rewritten(page: Page, what: Digest) -> None:
-    for finding in what.rewritten:
-        page.para(safe_text(rewritten_words(finding)), first="  Note ", rest=7, limit=HEADLINE_LINES)
-    if what.unshared:
-        page.para(unshared_words(what), first="  Note ", rest=7)
-
-
-def _healthy(page: Page, what: Digest) -> None:
-    if what.unjudged:
-        page.para(
-            f"  Nothing wrong was found, but of {plural(len(what.unjudged), 'turn')} the log does not tell.",
-            style="bold yellow",
-        )
-    else:
-        page.para(f"  Nothing went wrong in {plural(len(what.turns), 'turn')}.", style="bold green")
-    _rewritten(page, what)
-    page.blank()
-
-
-def _price(finding: Finding) -> str:
-    """A finding's cost as short as it gets; nothing where the count of turns says it all."""
-    if finding.outcome == "checkpoint-reprefill" and finding.lost_ms:
-        return f", {duration(finding.lost_ms)}"
-    return f", {finding.cost()}" if finding.outcome in ("checkpoint-reprefill", "context-shift") else ""
-
-
-def _one_line(finding: Finding) -> Text:
-    turn = finding.worst.turn
-    cause = f" ({turn.cause})" if turn.cause else ""
-    return Text(safe_text(f"{finding.title}{cause}: {plural(len(finding.turns), 'turn')}{_price(finding)}"))
-
-
 def _totals(page: Page, what: Digest) -> None:
     summary = what.report.summary
-    parts = [plural(len(what.turns), "turn"), f"{what.fine:,} fine", f"{what.failed:,} failed"]
-    parts += [f"{count:,} {_STATES.get(outcome, outcome)}" for outcome, count in what.counts.items()]
+    parts = [plural(len(what.turns), "turn"), *tally(what.fine, what.failed, what.counts)]
     if summary.reuse is not None:
         parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
     if summary.n_lost:
@@ -171,16 +82,14 @@ def _totals(page: Page, what: Digest) -> None:
 
 
 def _other_findings(page: Page, what: Digest) -> None:
-    rest = what.findings[_FINDINGS_IN_FULL:]
+    rest = what.findings[FINDINGS_IN_FULL:]
     if not rest:
         return
-    for finding in rest[:_FINDINGS_IN_FULL]:
-        page.para(_one_line(finding), first="-  ")
-    if len(rest) > _FINDINGS_IN_FULL:
-        turns = sum(len(finding.turns) for finding in rest[_FINDINGS_IN_FULL:])
-        page.para(
-            f"and {len(rest) - _FINDINGS_IN_FULL} more findings in {plural(turns, 'turn')}", first="-  "
-        )
+    for finding in rest[:FINDINGS_IN_FULL]:
+        page.para(one_line(finding), first="-  ")
+    if len(rest) > FINDINGS_IN_FULL:
+        turns = sum(len(finding.turns) for finding in rest[FINDINGS_IN_FULL:])
+        page.para(f"and {len(rest) - FINDINGS_IN_FULL} more findings in {plural(turns, 'turn')}", first="-  ")
     page.blank()
 
 
@@ -193,8 +102,7 @@ def _notes(page: Page, what: Digest) -> None:
     kinds = sorted({label(item.turn) for item in what.harmless})
     page.para(
         f"{'Turn' if len(what.harmless) == 1 else 'Turns'} {names}: {' and '.join(kinds)}, but harmless "
-        f"({plural(lost, 'token')} processed again in all). "
-        'A line "forcing full prompt re-processing" is no proof of harm.',
+        f"({plural(lost, 'token')} processed again in all)." + forced_words(what),
         style="dim",
     )
     page.blank()

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from rich.text import Text
 
 from ckptlog.records import Evidence, Fix, TurnRecord
-from ckptlog.report.digest import Digest, Finding
+from ckptlog.report.digest import Digest, Finding, Numbered
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
-from ckptlog.report.words import how_sure, listed, plural, request_words, sentence_case
+from ckptlog.report.words import duration, how_sure, listed, plural, request_words, sentence_case, speed
 
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
@@ -20,6 +20,8 @@ _QUOTE_LINES = 2
 HEADLINE_LINES = 5
 _SENTENCE_LINES = 8
 _MISMATCH_WIDTH = 60
+#: milliseconds; a shorter time is not worth a word
+_TOLD_MS = 1000.0
 
 #: the head of a slot's or server's line: who says it; the line number already tells where it is
 _HEAD = re.compile(r"^.{0,80}?\b(?:slot\s.{0,40}?\|\s*task\s+-?\d+\s*\|\s*|srv\s+[^:]{1,40}:\s+)", re.DOTALL)
@@ -57,22 +59,35 @@ def place(what: Digest, evidence: Evidence) -> str:
 def numbers(turn: TurnRecord) -> str:
     """A turn's own figures in one sentence; those that the log does not tell are left out."""
     parts = []
-    if turn.n_prompt is not None:
-        parts.append(f"prompt {turn.n_prompt:,}")
     if turn.n_common is not None:
-        parts.append(f"shared with the slot {turn.n_common:,}")
+        parts.append(f"{turn.n_common:,} shared with what the slot held")
     elif turn.n_common_range is not None:
         low, high = turn.n_common_range
-        parts.append(f"shared with the slot {low:,} to {high:,}")
+        parts.append(f"{low:,} to {high:,} shared with what the slot held")
     if turn.n_known is not None and turn.n_known > (turn.n_common or 0):
-        parts.append(f"held somewhere {turn.n_known:,}")
+        parts.append(f"{turn.n_known:,} held somewhere by the server")
     if turn.n_cached is not None:
-        parts.append(f"from cache {turn.n_cached:,}")
+        parts.append(f"{turn.n_cached:,} from cache")
     if turn.n_processed is not None:
-        parts.append(f"processed {turn.n_processed:,}")
+        parts.append(f"{turn.n_processed:,} processed{_time_taken(turn.n_processed, turn.prompt_ms)}")
     if turn.n_generated:
-        parts.append(f"generated {turn.n_generated:,}")
+        parts.append(f"{turn.n_generated:,} generated")
+    if turn.n_prompt is not None:
+        prompt = f"prompt of {plural(turn.n_prompt, 'token')}"
+        return ": ".join([prompt, ", ".join(parts)]) if parts else prompt
     return ", ".join(parts)
+
+
+def turn_figures(item: Numbered) -> str:
+    """``Turn 3, prompt of 900 tokens: ...`` as a sentence; empty if the log tells no figure of it."""
+    figures = numbers(item.turn)
+    join = ":" if item.turn.n_prompt is None else ","
+    return f"Turn {item.number}{join} {figures}." if figures else ""
+
+
+def _time_taken(tokens: int, ms: float | None) -> str:
+    """`` in 2 min 3 s`` where that is long enough to matter, else nothing."""
+    return f" in {duration(ms)} ({speed(tokens, ms)})" if ms is not None and ms >= _TOLD_MS and tokens else ""
 
 
 def _in_quotes(text: str) -> str:
@@ -94,29 +109,64 @@ def mismatch_words(turn: TurnRecord, show: Callable[[str], str] = _in_quotes) ->
     return f"The prompts part{at}: the slot held {old}, the new prompt has {new}."
 
 
+def _which(turns: list[Numbered]) -> str:
+    return f"{'turn' if len(turns) == 1 else 'turns'} {listed([item.number for item in turns], 5)}"
+
+
 def rewritten_words(finding: Finding) -> str:
     """What to say of long prompts that share next to nothing with the slot."""
-    names = listed([item.number for item in finding.turns], 5)
     turns = [item.turn for item in finding.turns]
     shared = max(turn.n_common or 0 for turn in turns)
     processed = sum(turn.n_processed or 0 for turn in turns)
+    took = _time_taken(processed, sum(turn.prompt_ms or 0 for turn in turns))
     return (
-        f"{'Turn' if len(turns) == 1 else 'Turns'} {names} shared only {plural(shared, 'token')}"
-        f"{' or less' if len(turns) > 1 else ''} with the slot, so little was lost, but {processed:,} tokens "
-        f"were processed. {finding.why}"
+        f"{sentence_case(_which(finding.turns))} shared only {plural(shared, 'token')}"
+        f"{' or less' if len(turns) > 1 else ''} with what the slot held: {processed:,} tokens were processed "
+        f"anew{took}. {finding.why}"
     )
 
 
 def unshared_words(what: Digest) -> str:
     """What to say where nothing failed and little was reused all the same."""
     turns = what.unshared
-    names = listed([item.number for item in turns], 5)
     processed = sum(item.turn.n_processed or 0 for item in turns)
     return (
-        f"Little was reused all the same: in {'turn' if len(turns) == 1 else 'turns'} {names} the slot held "
+        f"Little was reused all the same: in {_which(turns)} the slot held "
         f"nothing of the prompt, or another conversation ({plural(processed, 'token')} processed). If "
         "conversations take each other's slot, --parallel or --cache-ram keeps them apart."
     )
+
+
+#: what to do about new tokens that take long
+SLOW_ADVICE = (
+    "Put more of the model on the GPU (-ngl), try a larger -ub, or send shorter prompts. "
+    "Checkpoint flags would not help: these tokens were new."
+)
+
+
+def slow_words(what: Digest) -> str:
+    """How long the new tokens took where nothing of the cache was lost."""
+    tokens = sum(item.turn.n_processed or 0 for item in what.slow)
+    ms = sum(item.turn.prompt_ms or 0 for item in what.slow)
+    return f"{tokens:,} new tokens took {duration(ms)} ({speed(tokens, ms)}), in {_which(what.slow)}."
+
+
+_FORCED = "forcing full prompt re-processing"
+
+
+def forced_words(what: Digest) -> str:
+    """Beside harmless turns: that the server's alarming line is no alarm, if one of them has it."""
+    if any(_FORCED in evidence.text for item in what.harmless for evidence in item.turn.evidence):
+        return f' A line "{_FORCED}" is no proof of harm.'
+    return ""
+
+
+_ASIDE = re.compile(r"\s*\([A-Z][^()]*\.\)")
+
+
+def without_asides(fix: Fix) -> Fix:
+    """A fix for the first screen: a sentence in parentheses is for those who read on."""
+    return Fix(fix.name, _ASIDE.sub("", fix.text), fix.flags)
 
 
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:
@@ -136,9 +186,9 @@ def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None
     why = Text(safe_text(finding.why))
     if finding.why and (number > 1 or len(wrapped(why, page.width - 2)) > HEADLINE_LINES):
         page.para(why, first="   ", limit=_SENTENCE_LINES)
-    figures = numbers(turn)
+    figures = turn_figures(worst) if several else sentence_case(numbers(turn))
     if figures:
-        page.para(f"Turn {worst.number}: {figures}." if several else figures + ".", first="   ")
+        page.para(figures if several else f"{figures}.", first="   ")
     if turn.trigger:
         page.para(safe_text(request_words(turn.trigger)), first="   ")
     parting = mismatch_words(turn)

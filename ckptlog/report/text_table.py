@@ -16,6 +16,14 @@ from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.words import label, plural
 
 _STYLES = {CACHED: "green", LOST: "bold red", NEW: "blue", GENERATED: "cyan", UNKNOWN: "dim"}
+_BAR_TITLE = "prompt and answer"
+_LEGEND = {
+    CACHED: "from cache",
+    LOST: "lost (held, but processed again)",
+    NEW: "new",
+    GENERATED: "answer",
+    UNKNOWN: "not in the log",
+}
 _ROWS_IN_ALL = 40
 _ROWS_A_SLOT = 16
 _SLOTS_SHOWN = 8
@@ -34,7 +42,7 @@ def turn_groups(what: Digest) -> dict[_Group, list[Numbered]]:
 
 
 def add_tables(page: Page, what: Digest) -> None:
-    """One table a slot of each run; slots beyond the limit are counted, those that failed last."""
+    """One table a slot of each run; slots beyond the limit are counted, and how they ended."""
     groups = turn_groups(what)
     if not groups:
         return
@@ -48,7 +56,7 @@ def add_tables(page: Page, what: Digest) -> None:
     if bar < _SMALLEST_PICTURE:  # a narrow terminal: the figures matter more
         bar = 0
     header = f"{'turn':>{widths[0]}} {'line':>{widths[1]}} {'prompt':>{widths[2]}}  "
-    header += f"{_legend(bar):<{bar}}  outcome" if bar else "outcome"
+    header += f"{_BAR_TITLE[:bar]:<{bar}}  outcome" if bar else "outcome"
     page.line(Text(header, "bold"))
     for group in shown:
         if len(groups) > 1:
@@ -61,19 +69,35 @@ def add_tables(page: Page, what: Digest) -> None:
     left = [group for group in groups if group not in shown]
     if left:
         turns = [item for group in left for item in groups[group]]
-        failed = sum(item.turn.failed for item in turns)
-        verdict = f"{failed:,} failed" if failed else "none failed"
         page.para(
-            f"and {plural(len(left), 'more slot')}: {plural(len(turns), 'turn')}, {verdict}", style="dim"
+            f"and {plural(len(left), 'more slot')}: {plural(len(turns), 'turn')}, {_ended(turns)}",
+            style="dim",
         )
+    if bar:
+        page.blank()
+        unknown = any(item.turn.n_cached is None or item.turn.n_processed is None for item in what.turns)
+        meanings = [f"{glyph} {words}" for glyph, words in _LEGEND.items() if unknown or glyph != UNKNOWN]
+        page.words(meanings, first="  ", style="dim")
     page.blank()
 
 
+def _ended(turns: list[Numbered]) -> str:
+    """How many turns that are not shown ended badly."""
+    failed = sum(item.turn.failed for item in turns)
+    errors = sum(item.turn.outcome == "error" for item in turns)
+    parts = [f"{failed:,} failed"] * bool(failed) + [f"{errors:,} with an error"] * bool(errors)
+    return ", ".join(parts) or "none failed"
+
+
+def _bad(turns: list[Numbered]) -> int:
+    return sum(item.turn.failed or item.turn.outcome == "error" for item in turns)
+
+
 def _chosen(groups: dict[_Group, list[Numbered]]) -> list[_Group]:
-    """The slots to show, in the log's order: those with most failures if there are too many."""
+    """The slots to show, in the log's order: those with most failures and errors if there are too many."""
     if len(groups) <= _SLOTS_SHOWN:
         return list(groups)
-    by_failures = sorted(groups, key=lambda group: -sum(item.turn.failed for item in groups[group]))
+    by_failures = sorted(groups, key=lambda group: -_bad(groups[group]))
     chosen = set(by_failures[:_SLOTS_SHOWN])
     return [group for group in groups if group in chosen]
 
@@ -86,18 +110,6 @@ def _widths(items: Iterable[Numbered]) -> tuple[int, int, int]:
         line = max(line, len(f"{item.turn.lines[0]}"))
         prompt = max(prompt, len(f"{item.turn.n_prompt or 0:,}"))
     return turn, line, prompt
-
-
-def _legend(width: int) -> str:
-    for words in (
-        f"from cache {CACHED} lost {LOST} new {NEW} answer {GENERATED}",
-        f"cache {CACHED} lost {LOST} new {NEW} answer {GENERATED}",
-        f"cache{CACHED} lost{LOST} new{NEW} answer{GENERATED}",
-        f"{CACHED} {LOST} {NEW} {GENERATED}",
-    ):
-        if len(words) <= width:
-            return words
-    return ""
 
 
 def group_name(what: Digest, group: _Group) -> str:
@@ -128,6 +140,8 @@ def _row(what: Digest, item: Numbered, widths: tuple[int, int, int], bar: int) -
         drawn = Text.assemble(
             *((piece.glyph * piece.width, _STYLES[piece.glyph]) for piece in picture(turn, bar))
         )
+        if not drawn.plain and turn.outcome in ("error", "cancelled"):
+            drawn = Text("(nothing processed)", "dim")
     if bar:
         drawn.truncate(bar, pad=True)
         row.append_text(drawn).append("  ")

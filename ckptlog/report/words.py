@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from ckptlog.records import Basis, RunRecord, SourceRecord, TurnRecord
@@ -127,6 +127,24 @@ def how_sure(confidences: Iterable[Basis]) -> str:
         sure = sum(counts.values()) - counts["inferred"]
         return f"Sure in {plural(sure, 'turn')}; in {counts['inferred']:,} estimated from the figures this log has."
     return _SURE[weakest]
+
+
+#: an outcome as it stands behind a count of turns, where the bare word would not read
+_STATES = MappingProxyType({"error": "with an error"})
+
+
+def tally(fine: int, failed: int, others: Mapping[str, int]) -> list[str]:
+    """``3 fine``, ``2 failed``, ``4 with an error``; "0 failed" is not said where there are errors."""
+    parts = [f"{fine:,} fine"]
+    if failed or "error" not in others:
+        parts.append(f"{failed:,} failed")
+    return parts + [f"{count:,} {_STATES.get(outcome, outcome)}" for outcome, count in others.items()]
+
+
+def speed(tokens: int, ms: float) -> str:
+    """``3.0 tok/s``, ``231 tok/s``."""
+    rate = tokens / ms * 1000
+    return f"{rate:,.0f} tok/s" if rate >= 10 else f"{rate:.1f} tok/s"
 
 
 def sentence_case(words: str) -> str:

@@ -9,6 +9,7 @@ from .build import (
     a_limit_stop,
     a_rejection,
     a_report,
+    a_run,
     a_shift,
     a_turn,
     an_evicted_turn,
@@ -69,6 +70,23 @@ def test_the_fix_serves_every_turn_of_the_finding() -> None:
         an_evicted_turn(2, 200, lost_ms=1.0, fixes=needs("12")),
     ]
     assert digest(a_report(turns)).findings[0].fixes == needs("12")
+
+
+def test_servers_that_need_other_flags_are_told_apart() -> None:
+    def stopped(line: int, run: int, context: str) -> TurnRecord:
+        return a_turn(
+            line,
+            outcome="limit-stop",
+            failed=True,
+            run=run,
+            fixes=[Fix("larger-context", context, ["-c", context])],
+        )
+
+    turns = [stopped(1, 0, "2048"), stopped(2, 1, "6144"), stopped(3, 2, "2048"), stopped(4, 1, "5120")]
+    runs = [a_run(n) for n in range(3)]
+    found = digest(a_report(turns, runs)).findings
+    assert [[item.number for item in finding.turns] for finding in found] == [[1, 3], [2, 4]]
+    assert [finding.fixes[0].flags[1] for finding in found] == ["2048", "6144"]
 
 
 def test_a_smaller_step_is_not_taken_for_a_larger_one() -> None:

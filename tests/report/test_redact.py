@@ -98,7 +98,9 @@ def test_the_report_itself_is_left_alone() -> None:
 
 def test_advice_keeps_its_own_quotes() -> None:
     advice = 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).'
-    turn = an_evicted_turn(1, 1, fixes=[Fix("keep", advice)], not_fixes=[Fix("x", 'Not "cache_prompt": true.')])
+    turn = an_evicted_turn(
+        1, 1, fixes=[Fix("keep", advice)], not_fixes=[Fix("x", 'Not "cache_prompt": true.')]
+    )
     turn.explanation = 'The client saw only "finish_reason": "length".'
     after = redacted(a_report([turn])).turns[0]
     assert after.fixes[0].text == advice
@@ -116,5 +118,7 @@ def test_a_json_line_keeps_its_keys_and_loses_its_texts() -> None:
     other = '{"type":"log","msg":"srv  x: 1","level":"janes-box"}'
     turn = an_evicted_turn(1, 1, evidence=[Evidence(0, 1, line, ""), Evidence(0, 2, other, "")])
     first, second = (item.text for item in redacted(a_report([turn])).turns[0].evidence)
-    assert first.startswith('{"type":"log","time":12,"level":"info","msg":"slot x: id  0 | task 1 | old: ... <text')
+    assert first.startswith(
+        '{"type":"log","time":12,"level":"info","msg":"slot x: id  0 | task 1 | old: ... <text'
+    )
     assert "jane" not in first + second

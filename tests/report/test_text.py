@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ckptlog.records import CheckpointSettings, Report
+from ckptlog.records import CheckpointSettings, Fix, Report, TurnRecord
 from ckptlog.report.digest import Selection
 from ckptlog.report.text import render_text
 
@@ -25,6 +25,10 @@ CASES: dict[str, Callable[[], Report]] = {
     "everything": build.everything,
     "nasty": build.nasty,
 }
+
+
+def flowing(report: Report) -> str:
+    return " ".join(plain(report).split())
 
 
 def plain(report: Report, width: int = 80, selection: Selection | None = None) -> str:
@@ -91,10 +95,14 @@ def test_many_runs_and_logs_are_short() -> None:
     assert len(plain(a_report(turns, runs, sources)).splitlines()) < 80
 
 
-def test_at_a_low_level_that_is_said_first() -> None:
-    text = plain(build.low_level())
-    assert text.index("MOST OF THE EVIDENCE IS MISSING") < text.index("PROMPT WAS PROCESSED")
-    assert "llama-server ... -lv 4 2> server.log" in text
+def test_at_a_low_level_that_is_said_on_the_first_screen() -> None:
+    text = " ".join(plain(build.low_level()).split())
+    assert (
+        text.index("PROMPT WAS PROCESSED")
+        < text.index("The log was made at -lv 3")
+        < text.index("11 turns 10")
+    )
+    assert "LLAMA_SERVER_SLOTS_N_DIFF=20 \\ llama-server ... -lv 4 2> server.log" in text
     assert "for 11 of 11 turns" in text
 
 
@@ -109,7 +117,7 @@ def test_at_a_low_level_that_is_said_first() -> None:
 )
 def test_nothing_is_called_hidden_that_is_not(run: dict[str, object]) -> None:
     report = a_report([a_turn(checkpoints=None)], [a_run(**run)])
-    assert "EVIDENCE IS MISSING" not in plain(report)
+    assert "The log was made at" not in plain(report)
 
 
 def test_a_router_needs_both_streams() -> None:
@@ -153,3 +161,69 @@ def test_a_huge_mismatch_is_shown_around_its_bar() -> None:
 
 def test_hostile_text_is_really_in_the_nasty_report() -> None:
     assert HOSTILE in build.nasty().turns[1].headline
+
+
+def a_rewrite(line: int) -> TurnRecord:
+    return an_evicted_turn(
+        1, line, 3000, severity="harmless", failed=False, n_common=15, n_lost=15, trigger="prefix-rewritten",
+        explanation="Its beginning was changed. " * 20 + "So it ends.", fixes=[Fix("keep", "Send it unchanged.")],
+    )  # fmt: skip
+
+
+def test_a_head_that_changes_is_the_headline_with_its_advice() -> None:
+    text = flowing(a_report([a_turn(50, 3000, 0, outcome="cold"), a_rewrite(100), a_rewrite(200)]))
+    assert "THE BEGINNING OF THE PROMPT CHANGED" in text
+    assert "So it ends. Do: Send it unchanged." in text
+    assert "Nothing went wrong" not in text
+
+
+def test_a_head_that_changes_now_and_then_is_a_note() -> None:
+    text = flowing(a_report([a_rewrite(100), *(a_turn(100 * n, 9000, 8900) for n in range(2, 12))]))
+    assert "Nothing went wrong in 11 turns. Note Turn 1 shared only 15 tokens" in text
+
+
+def test_slow_and_not_the_caches_fault() -> None:
+    turn = a_turn(100, 10211, 1279, outcome="restored", n_processed=8932, prompt_ms=2990500.0)
+    text = flowing(a_report([turn]))
+    assert (
+        "Slow, but not the cache's fault: 8,932 new tokens took 49 min 50 s (3.0 tok/s), in turn 1." in text
+    )
+    assert "Do: Put more of the model on the GPU" in text
+    assert "Nothing went wrong" not in text
+
+
+def test_an_error_is_not_counted_as_nothing_failed() -> None:
+    text = flowing(a_report([a_turn(), a_turn(300, outcome="error")]))
+    assert "2 turns 1 fine 1 with an error" in text
+
+
+def test_slots_that_are_not_shown_tell_their_errors() -> None:
+    turns = [a_turn(100 + n, slot=n, outcome="error") for n in range(12)]
+    assert "and 4 more slots: 4 turns, 4 with an error" in plain(a_report(turns, [a_run(n_slots=12)]))
+    turns = [a_turn(100 + n, slot=n, outcome="error" if n == 11 else "reused") for n in range(12)]
+    assert "slot 11\n" in plain(a_report(turns, [a_run(n_slots=12)])), "a slot with an error is shown"
+
+
+def test_an_error_before_anything_was_processed_is_no_blank() -> None:
+    turn = a_turn(outcome="error", n_prompt=558, n_cached=0, n_processed=0, n_generated=0)
+    assert "(nothing processed)" in plain(a_report([turn]))
+
+
+def test_no_line_is_excused_that_is_not_there() -> None:
+    turn = an_evicted_turn(1, 100, severity="harmless", failed=False, n_lost=20, n_common=20)
+    assert "is no proof of harm" in flowing(a_report([turn]))
+    turn.evidence = []
+    assert "is no proof of harm" not in flowing(a_report([turn]))
+
+
+def test_an_aside_stays_off_the_first_screen() -> None:
+    fix = Fix("more", "Then it resumes. (The rule of thumb would say 11.)", ["--ctx-checkpoints", "6"])
+    first, rest = plain(a_report([an_evicted_turn(1, 100, fixes=[fix])])).split("\n\n", 2)[1:]
+    assert "Then it resumes." in first
+    assert "rule of thumb" not in first
+    assert "rule of thumb" in rest
+
+
+def test_a_selection_is_not_the_whole_log() -> None:
+    text = plain(a_report([a_turn()]), selection=Selection([3], 10))
+    assert "Nothing went wrong in the 1 of 10 turns selected." in text
