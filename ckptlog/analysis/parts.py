@@ -29,8 +29,9 @@ from ckptlog.timeline.dialect import SAME_AS
 from ckptlog.timeline.stream import CLOCK_FALL_US, StreamEnd, restarted
 from ckptlog.verdict.replayed import number_runs, runs_to_number
 
-#: the first line of a process with a clock: minute 0, second 0
-_CLOCK_START = b"\n0.00."
+#: how the first line of a process with a clock begins, and from where (microseconds) the clock must have fallen:
+#: its first millisecond, or its first second
+_CLOCK_STARTS = ((b"\n0.00.000.", 10_000), (b"\n0.00.", 2 * CLOCK_FALL_US))
 _STAMP = re.compile(rb"^(\d{1,6})\.(\d\d)\.(\d{3})\.(\d{3}) ", re.MULTILINE)
 #: how far before a line its predecessor's stamp is looked for, and for how many lines
 _LOOK_BACK = 4 << 10
@@ -102,28 +103,31 @@ def divided(path: str, parts: int, lead: int) -> list[Span]:
 
 def _start_near(text: mmap.mmap, position: int) -> int | None:
     """The line nearest to a position at which the clock begins anew; null if there is none in the file."""
-    steps: list[Callable[[int], int]] = [
-        lambda place: text.rfind(_CLOCK_START, 0, place),
-        lambda place: text.find(_CLOCK_START, place + 1),
-    ]
-    found = []
-    for step in steps:
-        place = step(position)
-        for _ in range(_MOST_LOOKS):
-            if place < 0 or _begins_anew(text, place):
-                break
-            place = step(place)
-        else:
-            place = -1
-        if place >= 0:
-            found.append(place + 1)
+    found = [place for mark, fall in _CLOCK_STARTS for place in _places(text, mark, fall, position)]
     return min(found, key=lambda start: abs(start - position), default=None)
 
 
-def _begins_anew(text: mmap.mmap, newline: int) -> bool:
+def _places(text: mmap.mmap, mark: bytes, fall: int, position: int) -> Iterator[int]:
+    """The nearest such lines before and behind a position."""
+    steps: list[Callable[[int], int]] = [
+        lambda place: text.rfind(mark, 0, place),
+        lambda place: text.find(mark, place + 1),
+    ]
+    for step in steps:
+        place = step(position)
+        for _ in range(_MOST_LOOKS):
+            if place < 0:
+                break
+            if _begins_anew(text, place, fall):
+                yield place + 1
+                break
+            place = step(place)
+
+
+def _begins_anew(text: mmap.mmap, newline: int, fall: int) -> bool:
     """Is the last stamp before this newline one of an older process?"""
     stamps = list(_STAMP.finditer(text[max(0, newline - _LOOK_BACK) : newline + 1]))
-    return bool(stamps) and _us(stamps[-1]) > 2 * CLOCK_FALL_US
+    return bool(stamps) and _us(stamps[-1]) >= fall
 
 
 def _us(stamp: re.Match[bytes]) -> int:
