@@ -16,7 +16,8 @@ from textual.pilot import Pilot
 
 from ckptlog.intake.sources import Source
 from ckptlog.records import Report
-from ckptlog.tui.app import PictureTaken, TimelineApp
+from ckptlog.tui.app import TimelineApp
+from ckptlog.tui.following import PictureTaken
 from ckptlog.tui.loading import Picture, Progress
 
 ROOT = Path(__file__).parents[2]

@@ -12,9 +12,10 @@ from textual.widgets import Input
 
 from ckptlog.analysis import analyze
 from ckptlog.query import compile_filter
-from ckptlog.tui.app import TABS, TimelineApp
+from ckptlog.tui.app import TimelineApp
 from ckptlog.tui.commands import TimelineCommands
 from ckptlog.tui.keys import KEYS
+from ckptlog.tui.panes import TABS
 from ckptlog.tui.widgets import Sheet
 from tests.tui.conftest import (
     EVICTED,

@@ -58,7 +58,7 @@ def pictured(snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch)
         theme: str = "textual-dark",
         **options: Any,
     ) -> bool:
-        monkeypatch.setattr("ckptlog.tui.app.__version__", "VERSION")
+        monkeypatch.setattr("ckptlog.tui.taking.__version__", "VERSION")
         app = FixedApp(stored_report(name), [source_of(_LOGS[name])], **options)
 
         async def prepare(pilot: Pilot[Any]) -> None:
