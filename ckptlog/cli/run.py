@@ -35,7 +35,7 @@ def run(
         ),
     ] = None,
     as_is: Annotated[
-        bool, typer.Option("--as-is", help="Add neither -lv 4 nor LLAMA_SERVER_SLOTS_DEBUG=1.")
+        bool, typer.Option("--as-is", help="Add neither -lv 4 nor LLAMA_SERVER_SLOTS_DEBUG=1 and _N_DIFF=20.")
     ] = False,
 ) -> int:
     """Start a server with the log level and environment that a diagnosis needs, and follow it.
@@ -50,6 +50,7 @@ def run(
     happen; the report comes on stdout when it ends. Signals go to the server, its exit code is the
     exit code here (128 + n if signal n ended it).
     """
+    from ckptlog.watch.advice import live
     from ckptlog.watch.child import Child
     from ckptlog.watch.screen import Screen
     from ckptlog.watch.session import Session
@@ -69,7 +70,7 @@ def run(
 
         def on_turn(turn: TurnRecord) -> None:
             with contextlib.suppress(OSError):  # nobody reads stderr any more: the server runs on
-                screen.turn(turn)
+                screen.turn(live(turn, path))
 
         session = Session(path, on_turn)
         child = Child(args, environment, file)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ckptlog.cli.common import MaxBytesOption, silence_stdout
-from ckptlog.errors import ExitCode, UsageError
+from ckptlog.errors import ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
     from ckptlog.records import TurnRecord
+    from ckptlog.watch.screen import Screen
+    from ckptlog.watch.session import Session
 
 
 def watch(
@@ -61,6 +63,7 @@ def watch(
     """
     from ckptlog.intake.follow import Pipe, follow_file
     from ckptlog.intake.sources import Source
+    from ckptlog.watch.advice import live
     from ckptlog.watch.hook import Hook
     from ckptlog.watch.screen import Screen
     from ckptlog.watch.session import Session
@@ -80,10 +83,11 @@ def watch(
         if quiet:
             screen.totals.add(turn)
             return
-        screen.turn(turn)
+        shown = live(turn, log)
+        screen.turn(shown)
         met = condition is not None and condition.holds(turn)
         if hook is not None and (met if condition is not None else turn.failed):
-            hook(turn)
+            hook(shown)
         if met:
             raise _Met
 
@@ -100,7 +104,11 @@ def watch(
             descriptor = 0 if log == "-" else os.open(log, os.O_RDONLY)
             session.follow(Pipe(descriptor, _to_stdout if tee else None).follow(), on_look)
             session.finish()
+            if not screen.totals.turns:
+                _no_turn(session, screen)
         else:
+            if not os.path.exists(log):
+                screen.tell(f"waiting for {log}, which is not there yet")
             session.follow(follow_file(session.source), on_look)
         if condition is not None:
             screen.tell(f"the log ended, and {until} never held")
@@ -116,6 +124,18 @@ def watch(
         if hook is not None:
             hook.close()
     return ExitCode.OK
+
+
+def _no_turn(session: Session, screen: Screen) -> None:
+    """The pipe has ended without a turn: say what it held instead."""
+    from ckptlog.report.nothing import nothing_to_judge
+
+    try:
+        sentences = nothing_to_judge(session.analysis())
+    except InputError:  # it wants to look at the first lines again, and a pipe is gone
+        sentences = [f"{session.source.name} held no line of a llama-server"]
+    for sentence in sentences:
+        screen.tell(f"no turn was seen: {sentence}")
 
 
 class _Met(Exception):

@@ -16,7 +16,7 @@ _STYLES = {"failed": "bold red", "error": "red", "cancelled": "yellow", "unknown
 _SAYS_LINES = 2
 _DO_LINES = 2
 
-HEADING = "    time  slot     task    prompt    cached  outcome              cost"
+HEADING = "    time slot    task   prompt   cached  outcome             cost"
 
 
 def turn_line(turn: TurnRecord, width: int = 80) -> Text:
@@ -24,18 +24,22 @@ def turn_line(turn: TurnRecord, width: int = 80) -> Text:
     outcome = label(turn) + (f", {turn.variant}" if turn.variant else "")
     style = "failed" if turn.failed else turn.outcome
     line = Text.assemble(
-        f"{_clock(turn.t_end):>8}{_number(turn.slot):>6}{_number(turn.task):>9}"
-        f"{_figure(turn.n_prompt):>10}{_figure(turn.n_cached):>10}  ",
-        (f"{outcome:<21}", _STYLES.get(style, "")),
-        cost(turn),
+        f"{_clock(turn.t_end):>8}{_number(turn.slot):>5}{_number(turn.task):>8}"
+        f"{_figure(turn.n_prompt):>9}{_figure(turn.n_cached):>9}  ",
+        (f"{outcome:<19} ", _STYLES.get(style, "")),
     )
+    # what does not fit goes as a whole: first the time, then the tokens
+    parts = cost(turn).split(", ")
+    while parts and line.cell_len + len(", ".join(parts)) > width:
+        parts.pop()
+    line.append(", ".join(parts))
     line.truncate(width, overflow="crop")
     line.rstrip()
     return line
 
 
 def explanation(turn: TurnRecord, width: int = 80) -> list[Text]:
-    """A failure in two or three lines: what happened, the line that shows it, what to do."""
+    """A failure, or an error, in two or three lines: what happened, the line that shows it, what to do."""
     page = Page(width)
     if turn.headline:
         page.para(safe_text(turn.headline), first="          ", limit=_SAYS_LINES)
@@ -63,11 +67,12 @@ class Totals:
     """What the turns so far come to."""
 
     def __init__(self) -> None:
-        self.turns = self.failed = self.n_lost = self._prompt = self._cached = 0
+        self.turns = self.failed = self.errors = self.n_lost = self._prompt = self._cached = 0
 
     def add(self, turn: TurnRecord) -> None:
         self.turns += 1
         self.failed += turn.failed
+        self.errors += turn.outcome == "error"
         self.n_lost += turn.n_lost or 0
         refused = turn.outcome in ("arrival-rejection", "not-completion") or turn.child_of is not None
         if not refused and turn.n_prompt and turn.n_cached is not None:
@@ -76,7 +81,11 @@ class Totals:
 
     def words(self) -> str:
         """``14 turns, 2 failed, 6,890 tokens lost, 84 % of the prompts reused``"""
-        parts = [plural(self.turns, "turn"), f"{self.failed:,} failed"]
+        parts = [plural(self.turns, "turn")]
+        if self.failed or not self.errors:
+            parts.append(f"{self.failed:,} failed")
+        if self.errors:
+            parts.append(f"{self.errors:,} with an error")
         if self.n_lost:
             parts.append(f"{plural(self.n_lost, 'token')} lost")
         if self._prompt:

@@ -56,7 +56,8 @@ class Screen:
     def turn(self, turn: TurnRecord) -> None:
         """A turn has ended."""
         self.totals.add(turn)
-        if self._failures_only and not turn.failed:
+        wrong = turn.failed or turn.outcome == "error"
+        if self._failures_only and not wrong:
             return
         self.clear()
         if self._json:
@@ -65,7 +66,7 @@ class Screen:
             lines = [] if self._headed else [Text(HEADING, "dim")]
             self._headed = True
             lines.append(turn_line(turn, self._console.width))
-            if turn.failed:
+            if wrong:
                 lines += explanation(turn, self._console.width)
             # captured, because Rich ends the program when nobody reads what it prints
             with self._console.capture() as capture:
@@ -102,8 +103,8 @@ class Screen:
 
 
 def _columns(stream: TextIO) -> int:
-    """The terminal's width within reason; 100 elsewhere, where nothing wraps."""
+    """The terminal's width within reason; 80 elsewhere."""
     try:
         return max(40, min(120, os.get_terminal_size(stream.fileno()).columns))
     except (OSError, ValueError):
-        return 100
+        return 80

@@ -10,6 +10,10 @@ _LEVEL_FLAGS = ("-lv", "--verbosity", "--log-verbosity", "-v", "--verbose", "--l
 _LEVEL_VARIABLES = ("LLAMA_ARG_LOG_VERBOSITY", "LLAMA_LOG_VERBOSITY")
 #: prints where the new prompt parts from what a slot holds, with the tokens there
 SLOTS_DEBUG = ("LLAMA_SERVER_SLOTS_DEBUG", "1")
+#: how many tokens around that place; newer builds show none without it (ckptlog/server/builds.toml)
+SLOTS_N_DIFF = ("LLAMA_SERVER_SLOTS_N_DIFF", "20")
+#: values with which the server's own reading of a number leaves the dump off
+_OFF = ("", "0")
 
 
 def with_settings(
@@ -21,8 +25,8 @@ def with_settings(
     if not given and not any(variables.get(name) for name in _LEVEL_VARIABLES):
         args += LEVEL
         added.append(" ".join(LEVEL))
-    name, value = SLOTS_DEBUG
-    if name not in variables:
-        variables[name] = value
-        added.append(f"{name}={value}")
+    for name, value in (SLOTS_DEBUG, SLOTS_N_DIFF):
+        if name not in variables and variables.get(SLOTS_DEBUG[0]) not in _OFF:
+            variables[name] = value
+            added.append(f"{name}={value}")
     return args, variables, added

@@ -37,6 +37,9 @@ sys.exit(3)
 """
 
 
+DEBUG, N_DIFF = "LLAMA_SERVER_SLOTS_DEBUG=1", "LLAMA_SERVER_SLOTS_N_DIFF=20"
+
+
 @pytest.fixture
 def stub(tmp_path: Path, sample: Path) -> list[str]:
     path = tmp_path / "stub.py"
@@ -61,7 +64,7 @@ def test_passes_on_keeps_reports_and_returns_the_code(
     assert kept.replace(b"args -lv 4 1\n", b"").replace(b"ready\n", b"") == data
     for line in data.splitlines(keepends=True):
         assert line in err
-    assert b"added for the diagnosis: -lv 4, LLAMA_SERVER_SLOTS_DEBUG=1" in err
+    assert b"added for the diagnosis: -lv 4, LLAMA_SERVER_SLOTS_DEBUG=1, LLAMA_SERVER_SLOTS_N_DIFF=20" in err
     assert b"kept.log" in err
     report = out.split(b"ready\n", 1)[1].decode()
     turns = analyze(sample).report.turns
@@ -135,11 +138,13 @@ def test_what_can_not_be_started(start: Start, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "environment", "added"),
     [
-        (["llama-server", "-m", "x"], {}, ["-lv 4", "LLAMA_SERVER_SLOTS_DEBUG=1"]),
-        (["llama-server", "-lv", "5"], {}, ["LLAMA_SERVER_SLOTS_DEBUG=1"]),
+        (["llama-server", "-m", "x"], {}, ["-lv 4", DEBUG, N_DIFF]),
+        (["llama-server", "-lv", "5"], {}, [DEBUG, N_DIFF]),
         (["llama-server", "--verbosity", "2"], {"LLAMA_SERVER_SLOTS_DEBUG": "0"}, []),
-        (["llama-server", "-v"], {}, ["LLAMA_SERVER_SLOTS_DEBUG=1"]),
-        (["llama-server"], {"LLAMA_ARG_LOG_VERBOSITY": "3"}, ["LLAMA_SERVER_SLOTS_DEBUG=1"]),
+        (["llama-server", "-v"], {}, [DEBUG, N_DIFF]),
+        (["llama-server"], {"LLAMA_ARG_LOG_VERBOSITY": "3"}, [DEBUG, N_DIFF]),
+        (["llama-server", "-v"], {"LLAMA_SERVER_SLOTS_N_DIFF": "5"}, [DEBUG]),
+        (["llama-server", "-v"], {"LLAMA_SERVER_SLOTS_DEBUG": "1"}, [N_DIFF]),
         (["./start.sh", "-m", "-lv"], {"LLAMA_SERVER_SLOTS_DEBUG": ""}, []),
     ],
 )
@@ -151,6 +156,7 @@ def test_only_what_is_missing_is_added(
     assert words == added
     assert (command, environment) == before
     assert args == command + (["-lv", "4"] if "-lv 4" in added else [])
-    if "LLAMA_SERVER_SLOTS_DEBUG=1" in added:
-        assert variables["LLAMA_SERVER_SLOTS_DEBUG"] == "1"
+    for words in added:
+        name, _, value = words.partition("=")
+        assert not value or variables[name] == value
     assert os.environ.get("LLAMA_SERVER_SLOTS_DEBUG") != "changed"

@@ -9,9 +9,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from ckptlog import analyze
+import pytest
 
-from .conftest import Start
+from ckptlog import analyze
+from ckptlog.watch.advice import live
+from ckptlog.watch.lines import Totals, explanation, turn_line
+
+from .conftest import ROOT, SAMPLES, Start
 
 
 def test_a_line_a_turn_and_why_a_failure(start: Start, sample: Path) -> None:
@@ -26,6 +30,77 @@ def test_a_line_a_turn_and_why_a_failure(start: Start, sample: Path) -> None:
             assert turn.headline[:60] in text
             assert turn.fixes[0].text[:30] in text.replace("\n", " ")
     assert "\x1b" not in text
+
+
+def seen(start: Start, log: bytes, *options: str) -> tuple[str, str]:
+    """What ``watch -`` writes to its two streams of a log."""
+    process = start(
+        "watch", "-", *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    out, err = process.communicate(log, timeout=120)
+    assert process.returncode == 0
+    return out.decode(), err.decode()
+
+
+def test_no_number_that_only_a_replay_can_find(start: Start) -> None:
+    log = (ROOT / "sample_logs" / "evicted-system-prompt.log").read_bytes()
+    out, _ = seen(start, log)
+    assert "ckptlog whatif" in " ".join(out.split())
+    assert "--ctx-checkpoints" not in out
+    assert "be computed" not in out
+    out, _ = seen(start, log, "--json")
+    (failed,) = [turn for turn in map(json.loads, out.splitlines()) if turn["failed"]]
+    assert not any("--ctx-checkpoints" in fix["flags"] for fix in failed["fixes"])
+
+
+def test_the_diagnosis_keeps_its_number() -> None:
+    turns = analyze(ROOT / "sample_logs" / "evicted-system-prompt.log").report.turns
+    (failed,) = [turn for turn in turns if turn.failed]
+    before = [fix.flags for fix in failed.fixes]
+    shown = live(failed, "server.log")
+    assert "ckptlog whatif server.log" in shown.fixes[0].text
+    assert [fix.flags for fix in failed.fixes] == before
+    assert live(turns[0], "server.log") is turns[0]
+
+
+def test_an_error_comes_with_its_reason_and_what_to_do(start: Start) -> None:
+    log = ROOT / "sample_logs" / "context-full-for-all.log"
+    errors = [turn for turn in analyze(log).report.turns if turn.outcome == "error"]
+    assert errors
+    out, _ = seen(start, log.read_bytes())
+    assert out.count("  do: ") >= len(errors)
+    assert errors[0].evidence[0].text.split()[-1][:10] in out or f"line {errors[0].evidence[0].line}: " in out
+
+
+def test_errors_are_not_called_zero_failed() -> None:
+    totals = Totals()
+    for turn in analyze(ROOT / "sample_logs" / "context-full-for-all.log").report.turns:
+        totals.add(turn)
+    assert "with an error" in totals.words()
+    assert "0 failed" not in totals.words()
+    assert Totals().words() == "0 turns, 0 failed"
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_lines_fit_eighty_columns(path: Path) -> None:
+    for turn in analyze(path).report.turns:
+        turn.prompt_ms = turn.lost_ms = 2_990_000.0
+        lines = [turn_line(turn), *explanation(turn)]
+        assert all(line.cell_len <= 80 for line in lines)
+        assert not lines[0].plain.endswith(("min", ","))
+
+
+def test_in_a_pipe_too(start: Start, sample: Path) -> None:
+    out, _ = seen(start, sample.read_bytes())
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_pipe_without_a_turn_is_said_to_be_one(start: Start) -> None:
+    line = b'127.0.0.1 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 2326\n'
+    out, err = seen(start, line * 3)
+    assert out == ""
+    assert err.startswith("ckptlog: no turn was seen: standard input ")
+    assert err.count("\n") == 1
 
 
 def test_json_is_what_diagnose_says(start: Start, sample: Path) -> None:
@@ -110,7 +185,8 @@ def test_a_file_that_appears_grows_and_is_rotated(start: Start, sample: Path, tm
     data = sample.read_bytes()
     expected = len(analyze(sample).report.turns)
     waits: list[float] = []
-    time.sleep(1.5)  # it waits for the file
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"ckptlog: waiting for server.log, which is not there yet\n"
     for _ in range(2):
         log.write_bytes(data[: len(data) // 2])
         with log.open("ab") as file:
