@@ -170,6 +170,14 @@ def main(args: Sequence[str] | None = None) -> int:
         return int(ExitCode.USAGE)
 
 
+#: the option library's wording of wrong values, and one for people
+_PLAIN_WORDS = {
+    ": Value error, ": ": ",
+    "Input should be a valid integer, unable to parse string as an integer": "a whole number is wanted",
+    "Input should be a valid number, unable to parse string as a number": "a number is wanted",
+}
+
+
 def _usage(error: typer.TyperException) -> int:
     """A wrong command line: the sentence, and where help is."""
     context = getattr(error, "ctx", None)
@@ -177,5 +185,8 @@ def _usage(error: typer.TyperException) -> int:
         print(error.format_message(), file=sys.stderr)  # noqa: T201
         return int(ExitCode.USAGE)
     path = context.command_path if context is not None else "ckptlog"
-    tell(f"{error.format_message().rstrip('.')} (try: {path} --help)")
+    message = error.format_message().rstrip(".")
+    for theirs, ours in _PLAIN_WORDS.items():
+        message = message.replace(theirs, ours)
+    tell(f"{message} (try: {path} --help)")
     return int(ExitCode.USAGE)

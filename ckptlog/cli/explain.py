@@ -13,11 +13,11 @@ from ckptlog.errors import UsageError
 
 def explain(
     name: Annotated[
-        str | None, typer.Argument(help="An outcome, variant, cause, trigger or fix.", show_default=False)
+        str | None, typer.Argument(help="An outcome, variant, cause, trigger, fix or other word of a report.", show_default=False)
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Explain an outcome, variant, cause, trigger or fix, with an example; list them without NAME.
+    """Explain an outcome, variant, cause, trigger, fix or other word; list them without NAME.
 
     \b
     Examples:

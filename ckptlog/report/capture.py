@@ -52,13 +52,15 @@ def hidden_words(report: Report) -> str | None:
     names = {run.run for run in hidden}
     turns = [turn for turn in report.turns if turn.run in names]
     reuse = sum(turn.n_cached is not None for turn in turns)
-    common = sum(turn.n_common is not None or turn.n_common_range is not None for turn in turns)
+    exact = sum(turn.n_common is not None for turn in turns)
+    bounded = sum(turn.n_common is None and turn.n_common_range is not None for turn in turns)
+    within = f" and within bounds for {bounded:,} more" if bounded else ""
     levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})
     return (
         f"The log was made at -lv {listed(levels)}, where the server does not print what becomes of its "
         "checkpoints: the causes are not in it. From the figures that are left, the reuse could be worked out "
         f"for {reuse:,} of {plural(len(turns), 'turn')}, and what was shared with what the slot held for "
-        f"{common:,}. This command shows the rest:"
+        f"{exact:,}{within}. This command shows the rest:"
     )
 
 
@@ -88,16 +90,29 @@ def capture_command(runs: Sequence[RunRecord], router: bool = False) -> list[str
     ]
 
 
-def capture_lines(runs: Sequence[RunRecord], router: bool = False) -> list[str]:
-    """:func:`capture_command` to be pasted into a shell: every line but the last goes on on the next."""
-    *parts, last = capture_command(runs, router)
-    return [*(f"{part} \\" for part in parts), f"  {last}" if parts else last]
+def capture_lines(report: Report, runs: Sequence[RunRecord], router: bool = False) -> list[str]:
+    """:func:`capture_command` as lines to be pasted into the shell that the log seems to come from."""
+    variables, command = capture_command(runs, router)
+    if _powershell(report):
+        # PowerShell's own redirection rewrites what it writes; cmd's does not
+        return [*(f"$env:{variable}" for variable in variables.split()), f'cmd /c "{command}"']
+    return [f"{variables} \\", f"  {command}"]
+
+
+def _wrappers(report: Report) -> str:
+    return " ".join(source.wrapper or "" for source in report.sources)
+
+
+def _powershell(report: Report) -> bool:
+    return "powershell" in _wrappers(report) or any(
+        source.encoding.lower().startswith("utf-16") for source in report.sources
+    )
 
 
 def capture_notes(report: Report, router: bool = False) -> list[str]:
     """What else to mind when capturing, for the wrappers and forms seen in this log."""
     notes = []
-    wrappers = " ".join(source.wrapper or "" for source in report.sources)
+    wrappers = _wrappers(report)
     if router or any(run.port is not None for run in report.runs):
         notes.append(
             "A router prints its children's lines on its standard output, not on stderr: capture both streams."
@@ -111,7 +126,12 @@ def capture_notes(report: Report, router: bool = False) -> list[str]:
         )
     if "docker" in wrappers:
         notes.append("docker: `docker logs NAME > server.log 2>&1`; the server's log is on stderr.")
-    if any(source.encoding.lower().startswith("utf-16") for source in report.sources):
+    if "lm-studio" in wrappers:
+        notes.append(
+            "LM Studio runs llama.cpp inside and passes on neither flags nor variables of llama-server: to see "
+            "more, serve the same model file with llama-server itself."
+        )
+    if _powershell(report):
         notes.append(
             'PowerShell\'s `2>` rewrites the log; `cmd /c "llama-server ... 2> server.log"` '
             "or the server's own --log-file keeps it as it is."

@@ -9,7 +9,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ckptlog.records import Report, RunRecord, SourceRecord, TurnRecord
-from ckptlog.report.capture import capture_command, capture_notes, needed_level
+from ckptlog.report.capture import capture_lines, capture_notes, needed_level
+from ckptlog.report.nothing import nothing_to_judge
 from ckptlog.report.page import Page
 from ckptlog.report.router import is_router_only
 from ckptlog.report.safe import safe_text, shorten
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ckptlog.analysis import Analysis
     from ckptlog.analysis.analysis import DriftItem
 
+_HELD = "how much the slot already held"
 _RUNS_SHOWN = 6
 _DRIFT_SHOWN = 12
 _EXPECTATIONS_SHOWN = 6
@@ -32,8 +34,13 @@ def render_doctor(analysis: Analysis, width: int = 80) -> list[Text]:
         _source(page, source)
         _runs(page, [run for run in report.runs if run.source == index])
         page.blank()
+    for sentence in nothing_to_judge(analysis):
+        page.para(safe_text(f"{sentence}."), style="bold yellow")
+        page.blank()
     _can_tell(page, report)
-    _drift(page, report, analysis.drift)
+    # of a file without a line of a server there is nothing to understand
+    if report.runs or any(source.format is not None for source in report.sources) or analysis.drift:
+        _drift(page, report, analysis.drift)
     _capture(page, analysis)
     return page.lines
 
@@ -72,20 +79,25 @@ def _share(turns: Sequence[TurnRecord], known: Callable[[TurnRecord], bool]) -> 
     return sum(known(turn) for turn in turns), len(turns)
 
 
+def _lists_checkpoints(turn: TurnRecord) -> bool:
+    """Whether the list is known whole: not where the verdict says that its beginning is missing."""
+    return turn.checkpoints is not None and not any(
+        sentence.startswith("which checkpoints existed") for sentence in turn.missing
+    )
+
+
 def _can_tell(page: Page, report: Report) -> None:
     """What could be worked out, each as a share of the turns it applies to."""
     turns = report.turns
     if not turns:
-        page.para("No turn in it: nothing to tell.", style="bold")
-        page.blank()
         return
     asked = [turn for turn in turns if turn.outcome not in ("arrival-rejection", "not-completion")]
     again = [turn for turn in turns if turn.outcome == "checkpoint-reprefill"]
     rows = [
         ("how long each prompt was", *_share(turns, lambda turn: turn.n_prompt is not None)),
         ("how much of it was reused", *_share(asked, lambda turn: turn.n_cached is not None)),
-        ("how much the slot already held", *_share(asked, lambda turn: turn.n_common is not None)),
-        ("which checkpoints there were", *_share(asked, lambda turn: turn.checkpoints is not None)),
+        (_HELD, *_share(asked, lambda turn: turn.n_common is not None)),
+        ("which checkpoints there were", *_share(asked, _lists_checkpoints)),
         ("how long it took", *_share(asked, lambda turn: turn.prompt_ms is not None)),
         ("what happened", *_share(turns, lambda turn: turn.outcome != "unknown")),
         (
@@ -98,6 +110,7 @@ def _can_tell(page: Page, report: Report) -> None:
         ),
     ]
     page.line(Text(f"What it tells of its {plural(len(turns), 'turn')}", "bold"))
+    bounded = sum(turn.n_common is None and turn.n_common_range is not None for turn in asked)
     for words, known, of in rows:
         if not of:
             continue
@@ -105,6 +118,8 @@ def _can_tell(page: Page, report: Report) -> None:
             ("yes", "green") if known == of else ("no", "red") if not known else ("partly", "yellow")
         )
         share = "" if known in (0, of) else f"  {known:,} of {of:,}"
+        if words == _HELD and bounded:
+            share += f", within bounds {bounded:,} more"
         page.line(Text.assemble("  ", (f"{mark:<6}", style), f"  {words}{share}"))
     page.blank()
 
@@ -166,7 +181,7 @@ def _capture(page: Page, analysis: Analysis) -> None:
     router = any(is_router_only(analysis, index) for index in range(len(report.sources)))
     notes = capture_notes(report, router)
     page.line(Text("To capture all there is", "bold"))
-    for part in capture_command(report.runs, router):
+    for part in capture_lines(report, report.runs, router):
         page.para(Text(part, "cyan"), first="    ", rest=6)
     page.para("or `ckptlog run -- llama-server ...`, which does it by itself.", first="  ")
     for note in notes:

@@ -1,4 +1,4 @@
-"""The catalogue of outcomes, variants, causes, triggers and fixes, for the terminal."""
+"""The catalogue of outcomes, variants, causes, triggers, fixes and words, for the terminal."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _KINDS = {
     "cause": "Causes",
     "trigger": "Triggers",
     "fix": "Fixes",
+    "word": "Words",
 }
 
 

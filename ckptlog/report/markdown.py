@@ -97,7 +97,7 @@ def _hidden_level(what: Digest) -> list[str]:
     words = hidden_words(what.report)
     if words is None:
         return []
-    return [f"> {escape(words)}", "", *fenced(capture_lines(hidden_runs(what.report)))]
+    return [f"> {escape(words)}", "", *fenced(capture_lines(what.report, hidden_runs(what.report)))]
 
 
 def _verdict(what: Digest) -> list[str]:

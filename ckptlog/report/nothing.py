@@ -27,7 +27,7 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
             "router's standard output: capture both streams (> server.log 2>&1)"
         )
     if any(run.source == index for run in analysis.report.runs) or source.format is not None:
-        return "holds lines of a llama-server but no turn: it was started, and not asked anything"
+        return "holds lines of a llama-server but no turn: nothing was asked of it, or the log ends before that"
     first = next((line for n in range(1, 6) if (line := analysis.line(index, n)) and line.strip()), "")
     head = first[:4096].lstrip("\ufeff \t")
     if "\x00" in head or sum(char == "\ufffd" for char in head) > len(head) // 10 + 1:

@@ -114,6 +114,6 @@ def _hidden_level(page: Page, what: Digest) -> None:
     if words is None:
         return
     page.para(words, first="  Note ", rest=7)
-    for part in capture_lines(hidden_runs(what.report)):
+    for part in capture_lines(what.report, hidden_runs(what.report)):
         page.para(Text(part, "cyan"), first="       ", rest=9)
     page.blank()

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ckptlog.verdict.causes import CAUSES, TOLD_ONLY
-from ckptlog.verdict.glossary import FIXES, OUTCOMES, VARIANTS
+from ckptlog.verdict.glossary import FIXES, OUTCOMES, VARIANTS, WORDS
 from ckptlog.verdict.triggers import TRIGGERS
+
+Kind = Literal["outcome", "variant", "cause", "trigger", "fix", "word"]
 
 
 @dataclass(frozen=True)
@@ -16,13 +18,13 @@ class Entry:
     """One name: its kind, a title, the text (paragraphs), and a worked example ("" if there is none)."""
 
     name: str
-    kind: Literal["outcome", "variant", "cause", "trigger", "fix"]
+    kind: Kind
     title: str
     text: str
     example: str
 
 
-def _split(name: str, kind: Literal["outcome", "variant", "cause", "trigger", "fix"], doc: str) -> Entry:
+def _split(name: str, kind: Kind, doc: str) -> Entry:
     title, _, rest = inspect.cleandoc(doc).partition("\n")
     body, _, example = rest.strip().partition("\nExample: ")
     if not example and body.startswith("Example: "):
@@ -31,7 +33,8 @@ def _split(name: str, kind: Literal["outcome", "variant", "cause", "trigger", "f
 
 
 def entries() -> list[Entry]:
-    """All entries: outcomes, variants, causes (in the order in which they are tried), triggers, fixes."""
+    """All entries: outcomes, variants, causes (in the order in which they are tried), triggers, fixes,
+    other words."""
     found: list[Entry] = []
     found += [_split(name, "outcome", doc) for name, doc in OUTCOMES.items()]
     found += [_split(name, "variant", doc) for name, doc in VARIANTS.items()]
@@ -42,4 +45,5 @@ def entries() -> list[Entry]:
             found.append(_split(rule.name, "cause", rule.doc()))
     found += [Entry(name, "trigger", name.replace("-", " ").capitalize(), text, "") for name, text in TRIGGERS.items()]
     found += [_split(name, "fix", doc) for name, doc in FIXES.items()]
+    found += [_split(name, "word", doc) for name, doc in WORDS.items()]
     return found

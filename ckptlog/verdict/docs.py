@@ -9,7 +9,7 @@ from ckptlog.verdict.case import HARMLESS_SHARE, HARMLESS_TOKENS, HARMLESS_TOKEN
 from ckptlog.verdict.catalogue import Entry, entries
 from ckptlog.verdict.outcomes import NEAR_MISS
 
-INTRO = f"""# Outcomes, causes, triggers, fixes
+INTRO = f"""# Outcomes, causes, triggers, fixes, words
 
 <!-- Written by `python -m ckptlog.verdict.docs docs/outcomes.md` from the texts beside the rules; do not edit. -->
 
@@ -33,6 +33,7 @@ SECTIONS = {
     "cause": ("Causes", "Why the server could not resume a prompt, in the order in which the causes are tried."),
     "trigger": ("Triggers", "What the request did to the conversation that the slot held."),
     "fix": ("Fixes", "What to do."),
+    "word": ("Words", "What else a report says."),
 }
 
 

@@ -5,6 +5,8 @@ Each text: a title line, a blank line, paragraphs; a last paragraph may begin wi
 
 from __future__ import annotations
 
+from ckptlog.verdict.case import HARMLESS_SHARE, HARMLESS_TOKENS, HARMLESS_TOKENS_OF_LONG
+
 OUTCOMES: dict[str, str] = {
     "arrival-rejection": """
         The request was refused at the door
@@ -217,4 +219,76 @@ FIXES: dict[str, str] = {
         Look at the lines before the restart
 
         The last lines of the old process, and the system's log, tell why it ended.""",
+}
+
+#: words of a report that are neither a verdict nor advice
+WORDS: dict[str, str] = {
+    "slot": """
+        One place for a conversation
+
+        The server works on as many requests at a time as it has slots (--parallel). Each slot keeps the tokens of
+        the last conversation that ran in it, so that the next request of that conversation can go on from there.""",
+    "checkpoint": """
+        A saved state to which a slot can go back
+
+        Hybrid, recurrent and sliding-window memory can't be rewound. While it processes a prompt, the server
+        therefore saves its state now and then, in host RAM, and later resumes from the last checkpoint before the
+        place where a new prompt parts from the old one. --ctx-checkpoints says how many a slot may keep.""",
+    "lost": """
+        Tokens processed again although they had been held
+
+        What the new prompt shares with what the slot held, less what came from the cache. Where a conversation's slot
+        was taken or its entry in the prompt cache let go, the report counts from what the server had held of it.""",
+    "re-prefill": """
+        The prompt was processed again: the outcome checkpoint-reprefill
+
+        As a table says it. `ckptlog explain checkpoint-reprefill` tells the rest.""",
+    "refused": """
+        The request was refused: the outcome arrival-rejection
+
+        As a table says it. `ckptlog explain arrival-rejection` tells the rest.""",
+    "harmless": f"""
+        A re-prefill that cost next to nothing
+
+        Fewer than {HARMLESS_TOKENS} tokens were lost, or fewer than {HARMLESS_TOKENS_OF_LONG} and less than
+        {HARMLESS_SHARE:.0%} of the prompt. It does not count as failed.""",
+    "costly": """
+        A re-prefill worth attention
+
+        It lost more than the limits of harmless allow, and counts as failed.""",
+    "failed": """
+        The turn went wrong in one of the four ways that have a fix
+
+        arrival-rejection, context-shift, limit-stop, or a costly checkpoint-reprefill. Errors and cancelled requests
+        are counted apart.""",
+    "plain": """
+        Memory that can be rewound to any token
+
+        An ordinary transformer's KV cache: it goes back to where the prompts part, and needs no checkpoint.""",
+    "swa": """
+        Sliding-window memory
+
+        Some layers keep only the last tokens (the window), as in Gemma 3 or gpt-oss: to go back further than the
+        window, the server needs a checkpoint, or --swa-full.""",
+    "hybrid": """
+        Memory that is partly recurrent
+
+        Attention layers beside recurrent ones, as in Qwen3.5 or Granite 4: the recurrent part can't go back without a
+        checkpoint.""",
+    "recurrent": """
+        A running state instead of a KV cache
+
+        As in Mamba or RWKV: the state holds the end of what was read and can't go back without a checkpoint.""",
+    "observed": """
+        How sure: the server printed it""",
+    "derived": """
+        How sure: it follows exactly from what the server printed""",
+    "inferred": """
+        How sure: estimated
+
+        The log lacks a line that would settle it; the report says which, under "What this log can't tell".""",
+    "cut": """
+        The log ends before the turn does
+
+        The turn's `ended` is `cut`: what was printed until then is used, the rest is unknown.""",
 }

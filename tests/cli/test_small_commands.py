@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from ckptlog.report.explain import render_entries
 from ckptlog.verdict.catalogue import Entry, entries
 
-from .conftest import SAMPLES, Run
+from .conftest import ROOT, SAMPLES, Run
 
 Sample = Callable[[str], str]
 INDEX = tomllib.loads((SAMPLES / "index.toml").read_text())["sample"]
@@ -104,7 +105,7 @@ def test_doctor_of_another_programs_log(ckptlog: Run, tmp_path: Path) -> None:
     done = ckptlog("doctor", "other.log")
     assert done.returncode == 0
     assert b"no line of a llama-server" in done.stdout
-    assert b"No turn in it" in done.stdout
+    assert b"holds no line of a llama-server" in done.stdout
 
 
 def test_the_schema_is_one_object(ckptlog: Run) -> None:
@@ -123,3 +124,65 @@ def test_a_routers_own_log_sends_to_the_other_stream(ckptlog: Run, tmp_path: Pat
     assert b"only a router's own lines" in done.stderr
     text = ckptlog("doctor", "router.log").stdout.decode()
     assert "llama-server ... -lv 4 > server.log 2>&1" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"\x00\x01\xff" * 100, "is binary data"),
+        (b'{"messages": []}\n', "is JSON, not a log"),
+        (b'10.0.0.1 - - [01/Jan/2026] "GET / HTTP/1.1" 200\n', "holds no line of a llama-server"),
+    ],
+)
+def test_doctor_understands_nothing_of_what_is_no_log(
+    content: bytes, says: str, ckptlog: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "x.log").write_bytes(content)
+    text = " ".join(ckptlog("doctor", str(tmp_path / "x.log")).stdout.decode().split())
+    assert says in text
+    assert "understood" not in text
+
+
+def test_the_capturing_command_can_be_pasted(ckptlog: Run, sample_log: Sample, tmp_path: Path) -> None:
+    path = sample_log("healthy")
+    text = ckptlog("doctor", path).stdout.decode()
+    assert re.search(
+        r"(?m)^ *LLAMA_SERVER_SLOTS_DEBUG=1 LLAMA_SERVER_SLOTS_N_DIFF=20 \\\n +llama-server \.\.\.", text
+    )
+    windows = tmp_path / "windows.log"
+    windows.write_bytes(Path(path).read_text().encode("utf-16"))
+    text = ckptlog("doctor", str(windows)).stdout.decode()
+    assert "$env:LLAMA_SERVER_SLOTS_DEBUG=1\n" in text
+    assert 'cmd /c "llama-server ... -lv 4 2> server.log"' in text
+
+
+def test_doctor_agrees_with_diagnose_on_checkpoints_made_before_the_log(ckptlog: Run) -> None:
+    log = str(ROOT / "tests/data/field/08-windows-crlf-bare-pointers.log")
+    assert b"which checkpoints existed before the log begins" in ckptlog("diagnose", log).stdout
+    assert b"no      which checkpoints there were" in ckptlog("doctor", log).stdout
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "harmless",
+        "costly",
+        "lost",
+        "slot",
+        "hybrid",
+        "plain",
+        "recurrent",
+        "swa",
+        "checkpoint",
+        "observed",
+        "derived",
+        "inferred",
+        "cut",
+        "refused",
+        "re-prefill",
+        "failed",
+    ],
+)
+def test_the_words_of_a_report_are_explained(word: str) -> None:
+    assert [entry.name for entry in entries() if entry.kind == "word" and entry.name == word] == [word]

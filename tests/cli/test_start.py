@@ -162,3 +162,18 @@ def test_a_full_disk_is_told() -> None:
 def test_shell_completion_offers_the_commands(ckptlog_process: Run) -> None:
     done = ckptlog_process(_CKPTLOG_COMPLETE="complete_bash", COMP_WORDS="ckptlog d", COMP_CWORD="1")
     assert done.stdout.split() == [b"diagnose", b"doctor"]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("diagnose", "x.log", "--format", "html"), b"'--format' / '-f': 'html' is not one of"),
+        (("whatif", "x.log", "--ctx-checkpoints", "x"), b"'--ctx-checkpoints': a whole number is wanted"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(args: tuple[str, ...], says: bytes, ckptlog: Run) -> None:
+    done = ckptlog(*args)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert b"Value error" not in done.stderr
+    assert b"Input should be" not in done.stderr
