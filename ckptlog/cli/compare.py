@@ -34,7 +34,7 @@ def compare(
     """Say which turns got worse and which better, and what changed in flags or build.
 
     Turns correspond when they come in the same order with the same prompt sizes; the others are
-    compared in sum only.
+    told in sum only, and sums over other turns are called neither better nor worse.
 
     \b
     Examples:
@@ -60,7 +60,8 @@ def compare(
     from ckptlog.report.compare_text import render_compare
 
     screen = console(output)
-    deliver(rendered(screen, render_compare(comparison, after.report, screen.width)), output)
+    files = len(before.report.sources), len(after.report.sources)
+    deliver(rendered(screen, render_compare(comparison, after.report, screen.width, files=files)), output)
     return ExitCode.OK
 
 

@@ -117,7 +117,7 @@ def gate(
         return ExitCode.OK
     chosen = _with_options(find_policy(policy), allow_unknown)
     if check_policy:
-        _say_policy(chosen)
+        deliver(_policy_words(chosen), output)
         return ExitCode.OK
     if not logs:
         raise UsageError("no log given")
@@ -143,12 +143,14 @@ def _with_options(policy: Policy, allow_unknown: bool) -> Policy:
     return msgspec.structs.replace(policy, gate=msgspec.structs.replace(policy.gate, allow_unknown=True))
 
 
-def _say_policy(policy: Policy) -> None:
+def _policy_words(policy: Policy) -> str:
+    """What a policy that could be read asks for, on one line; a result, so it goes where results go."""
+    from ckptlog.report.safe import safe_text
     from ckptlog.report.words import plural
 
     where = policy.file or "no policy file here; the default policy"
     fails = ", ".join(policy.fail_on) or "no outcome"
-    tell(f"{where}: fails on {fails}; {plural(len(policy.gate.check), 'check')}")
+    return safe_text(f"{where}: fails on {fails}; {plural(len(policy.gate.check), 'check')}") + "\n"
 
 
 def _judge(

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from rich.text import Text
 
-from ckptlog.records import Report
+from ckptlog.records import Report, TurnRecord
 from ckptlog.report.brief import do, number, says
 from ckptlog.report.compare import Change, Comparison, Metric, TurnChange
 from ckptlog.report.page import Page
 from ckptlog.report.safe import quote, safe_text
+from ckptlog.report.snapshot import TurnSnapshot
 from ckptlog.report.words import plural
 
 _STYLES: dict[Change, str] = {"worse": "bold red", "better": "bold green", "same": ""}
+#: figures that a verdict names; a failure that is gone or new weighs more than a share of reuse
+_WEIGHTY = ("failed", "error", "unknown", "reuse")
+#: a change of reuse over the same turns that is one, if no single turn changed by much
+_REUSE = 0.05
 #: of the turns that got worse or better
 _SHOWN = 8
 _SETTINGS = 12
 
 
-def render_compare(comparison: Comparison, new: Report, width: int = 80) -> list[Text]:
-    """Lines of at most ``width`` columns; ``new`` is the report of the new log, for its sentences."""
+def render_compare(
+    comparison: Comparison, new: Report, width: int = 80, *, files: tuple[int, int] = (1, 1)
+) -> list[Text]:
+    """Lines of at most ``width`` columns; ``new`` is the report of the new log, for its sentences.
+    ``files``: how many logs were read on each side (a folder or a pattern may be given)."""
     page = Page(width)
-    page.para(Text.assemble(("old  ", "dim"), safe_text(comparison.old)))
-    page.para(Text.assemble(("new  ", "dim"), safe_text(comparison.new)))
+    page.para(Text.assemble(("old  ", "dim"), safe_text(comparison.old), _logs(files[0])))
+    page.para(Text.assemble(("new  ", "dim"), safe_text(comparison.new), _logs(files[1])))
     page.blank()
     page.para(_verdict(comparison))
     page.blank()
@@ -35,24 +44,76 @@ def render_compare(comparison: Comparison, new: Report, width: int = 80) -> list
     return page.lines
 
 
+def _logs(count: int) -> str:
+    return f" ({count:,} logs, as one)" if count > 1 else ""
+
+
 def _verdict(comparison: Comparison) -> Text:
+    """The direction, where there is one: turn by turn, and of the sums where the same turns are in them."""
     worse, better = len(comparison.worse), len(comparison.better)
-    figures = {metric.name: metric for metric in comparison.metrics}
-    worse_figures = [
-        name for name in ("failed", "error", "unknown", "reuse") if figures[name].change == "worse"
-    ]
-    if worse or worse_figures:
-        parts = [plural(worse, "turn") + " got worse"] if worse else []
+    if not comparison.matched:
+        return Text.assemble(
+            ("NOT COMPARABLE turn by turn: no turn of one log has its like in the other. ", "bold"),
+            _sums(comparison),
+        )
+    mended = sum(_went_wrong(change.old) and not _went_wrong(change.new) for change in comparison.better)
+    broken = sum(_went_wrong(change.new) and not _went_wrong(change.old) for change in comparison.worse)
+    if worse and mended > broken:
+        words = (
+            f"MIXED  {plural(mended, 'failure')} mended, {broken:,} new, {plural(worse, 'turn')} got worse"
+        )
+        return Text(words, "bold yellow")
+    if worse or _reuse_went(comparison) == "worse":
+        parts = [plural(worse, "turn") + " got worse"] if worse else ["no turn by much"]
         parts += [f"{better:,} better"] if better else []
-        parts += [
-            f"{name} went from {number(figures[name].old)} to {number(figures[name].new)}"
-            for name in worse_figures
-        ]
-        return Text("WORSE  " + ", ".join(parts), _STYLES["worse"])
-    if better or figures["failed"].change == "better" or figures["reuse"].change == "better":
-        text = f"BETTER  {plural(better, 'turn')} better, none worse" if better else "BETTER  in sum"
-        return Text(text, _STYLES["better"])
-    return Text(f"NO DIFFERENCE that matters in {plural(comparison.matched, 'turn')}", "bold")
+        return Text("WORSE  " + ", ".join([*parts, *_went(comparison, "worse")]), _STYLES["worse"])
+    if better or _reuse_went(comparison) == "better":
+        parts = [f"{plural(better, 'turn')} better, none worse" if better else "no turn by much"]
+        return Text("BETTER  " + ", ".join([*parts, *_went(comparison, "better")]), _STYLES["better"])
+    words = f"NO DIFFERENCE that matters in {plural(comparison.matched, 'turn')}"
+    if comparison.aligned:
+        return Text(words, "bold")
+    return Text.assemble((f"{words} that correspond. ", "bold"), _sums(comparison))
+
+
+def _went_wrong(turn: TurnSnapshot) -> bool:
+    return turn.failed or turn.outcome == "error"
+
+
+def _reuse_went(comparison: Comparison) -> Change:
+    """The share of reuse over the same turns, where many small differences come to a large one."""
+    reuse = comparison.metric("reuse")
+    if (
+        not comparison.aligned
+        or reuse.old is None
+        or reuse.new is None
+        or abs(reuse.new - reuse.old) < _REUSE
+    ):
+        return "same"
+    return reuse.change
+
+
+def _went(comparison: Comparison, change: Change) -> list[str]:
+    """The weighty figures that went this way, if both logs hold the same turns."""
+    if not comparison.aligned:
+        return []
+    figures = (comparison.metric(name) for name in _WEIGHTY)
+    return [
+        f"{figure.name} went from {number(figure.old)} to {number(figure.new)}"
+        for figure in figures
+        if figure.change == change
+    ]
+
+
+def _sums(comparison: Comparison) -> str:
+    """The weighty figures of logs that do not hold the same turns, as figures and no more."""
+    figures = [comparison.metric(name) for name in _WEIGHTY]
+    parts = [
+        f"{figure.name} {number(figure.old)} and {number(figure.new)}"
+        for figure in figures
+        if figure.old or figure.new
+    ]
+    return f"In sum, old and new: {', '.join(parts)}." if parts else ""
 
 
 def _settings(page: Page, comparison: Comparison) -> None:
@@ -72,20 +133,34 @@ def _settings(page: Page, comparison: Comparison) -> None:
 
 
 def _figures(page: Page, comparison: Comparison) -> None:
+    # sums over other turns are neither better nor worse, and below "no difference" no row says otherwise
+    marked = comparison.aligned and bool(
+        comparison.worse or comparison.better or _reuse_went(comparison) != "same"
+    )
     page.line(f"{'':24}{'old':>14}{'new':>14}")
     for metric in comparison.metrics:
-        if metric.old or metric.new or metric.name in ("failed", "reuse"):
-            page.line(_figure(metric))
+        unknown = _unknown(metric)
+        if metric.old or metric.new or unknown or metric.name in ("failed", "reuse"):
+            page.line(_figure(metric, marked))
+            if unknown:
+                page.para(unknown, first="      ", style="dim")
     page.blank()
 
 
-def _figure(metric: Metric) -> Text:
-    unknown = metric.unknown_new or metric.unknown_old
-    note = f"  (unknown in {metric.unknown_old:,} and {metric.unknown_new:,} turns)" if unknown else ""
+def _unknown(metric: Metric) -> str:
+    """Of how many turns the figure is not known, in the logs that leave any out."""
+    sides = [(metric.unknown_old, "old"), (metric.unknown_new, "new")]
+    parts = [f"{plural(count, 'turn')} of the {log} log" for count, log in sides if count]
+    return f"not known in {' and '.join(parts)}" if parts else ""
+
+
+def _figure(metric: Metric, marked: bool) -> Text:
+    """``marked``: with a direction; a sum that leaves turns out in one of the logs has none."""
+    known = metric.unknown_old == metric.unknown_new == 0
+    change: Change = metric.change if marked and known else "same"
     return Text.assemble(
         f"  {metric.name:22}{number(metric.old):>14}{number(metric.new):>14}  ",
-        (metric.change if metric.change != "same" else "", _STYLES[metric.change]),
-        note,
+        (change if change != "same" else "", _STYLES[change]),
     )
 
 
@@ -97,7 +172,7 @@ def _turns(page: Page, title: str, changes: Sequence[TurnChange], new: Report) -
         record = new.turns[change.new.turn - 1]
         was = "" if change.old.turn == change.new.turn else f", turn {change.old.turn:,} of the old log"
         page.para(
-            f"turn {change.new.turn:,} (line {record.lines[0]}{was}): {_difference(change)}",
+            f"turn {change.new.turn:,} (line {record.lines[0]}{_file(new, record)}{was}): {_difference(change)}",
             first="  ",
             rest=4,
         )
@@ -108,6 +183,13 @@ def _turns(page: Page, title: str, changes: Sequence[TurnChange], new: Report) -
     if len(changes) > _SHOWN:
         page.para(f"and {len(changes) - _SHOWN:,} more", first="  ")
     page.blank()
+
+
+def _file(report: Report, record: TurnRecord) -> str:
+    """Which file a line number is of, where there are several."""
+    if len(report.sources) < 2:
+        return ""
+    return f" of {safe_text(PurePath(report.sources[record.source].path).name)}"
 
 
 def _difference(change: TurnChange) -> str:

@@ -279,10 +279,49 @@ def test_compare_says_better_same_and_worse() -> None:
     assert "WORSE  1 turn got worse, failed went from 0 to 1" in text(BEFORE, AFTER)
 
 
-def test_compare_of_other_conversations_is_in_sum() -> None:
+def test_compare_of_other_conversations_judges_nothing() -> None:
     said = text(session(a_turn(10, 100, 90)), session(a_turn(10, 200, 20), a_turn(20, 300, 0)))
     assert "0 turns correspond" in said
-    assert "WORSE  reuse went from 0.9 to 0.04" in said
+    assert "NOT COMPARABLE turn by turn" in said
+    assert "In sum, old and new: reuse 0.9 and 0.04." in " ".join(said.split())
+    assert "worse" not in said.lower()
+    assert "better" not in said.lower()
+
+
+def test_below_no_difference_no_row_says_otherwise() -> None:
+    old = session(a_turn(10, 1000, 900, prompt_ms=100.0))
+    new = session(a_turn(10, 1000, 890, prompt_ms=900.0))
+    said = text(old, new)
+    assert "NO DIFFERENCE that matters in 1 turn" in said
+    assert "worse" not in said
+    assert "better" not in said
+
+
+def test_many_small_losses_are_one() -> None:
+    old = session(*(a_turn(10 * n, 200 + n, 190) for n in range(1, 20)))
+    new = session(*(a_turn(10 * n, 200 + n, 100) for n in range(1, 20)))
+    assert "WORSE  no turn by much, reuse went from" in text(old, new)
+    assert "BETTER  no turn by much, reuse went from" in text(new, old)
+
+
+def test_a_mended_failure_outweighs_a_little_reuse() -> None:
+    old = session(an_evicted_turn(1, 10, 9138), a_turn(50, 9500, 9400))
+    new = session(a_turn(10, 9138, 8623), a_turn(50, 9500, 9000, n_lost=400))
+    assert "MIXED  1 failure mended, 0 new, 1 turn got worse" in text(old, new)
+    assert "WORSE  1 turn got worse, 1 better" in text(new, old)
+
+
+def test_sums_that_leave_turns_out_say_so_in_full() -> None:
+    said = text(BEFORE, session(*AFTER.turns[:2], an_evicted_turn(3, 90, 9138, lost_ms=None)))
+    (row,) = [line for line in said.splitlines() if "lost_ms" in line]
+    assert "worse" not in row
+    assert "      not known in 1 turn of the new log\n" in said
+
+
+def test_several_logs_on_a_side_are_counted() -> None:
+    comparison = compare(snapshot(BEFORE, "before/"), snapshot(AFTER, "after/"))
+    lines = [line.plain for line in render_compare(comparison, AFTER, files=(12, 1))]
+    assert lines[:2] == ["old  before/ (12 logs, as one)", "new  after/"]
 
 
 def test_a_turn_that_was_put_in_or_left_out_moves_no_other() -> None:

@@ -143,12 +143,14 @@ def test_an_unreadable_log_counts_most_and_keeps_no_other_from_being_judged(
 
 def test_check_policy_needs_no_log(ckptlog: Ckptlog, tmp_path: Path) -> None:
     run = ckptlog("gate", "--check-policy")
-    assert run.code == 0
-    assert run.err.startswith("ckptlog: no policy file here; the default policy: fails on arrival-rejection,")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.startswith("no policy file here; the default policy: fails on arrival-rejection,")
     (tmp_path / "ckptlog.toml").write_text(
         '[gate]\nfail_on = ["error"]\n[[gate.check]]\nexpr = "count() > 1"\n'
     )
-    assert ckptlog("gate", "--check-policy").err == "ckptlog: ckptlog.toml: fails on error; 1 check\n"
+    assert ckptlog("gate", "--check-policy").out == "ckptlog.toml: fails on error; 1 check\n"
+    assert ckptlog("gate", "--check-policy", "-o", "said.txt").out == ""
+    assert (tmp_path / "said.txt").read_text() == "ckptlog.toml: fails on error; 1 check\n"
 
 
 def test_schema_is_a_json_schema(ckptlog: Ckptlog) -> None:
