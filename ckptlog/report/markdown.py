@@ -25,6 +25,7 @@ from ckptlog.report.text_findings import (
     slow_words,
     turn_figures,
     unshared_words,
+    why_words,
     without_asides,
 )
 from ckptlog.report.text_table import fold_words, group_name, turn_groups
@@ -37,6 +38,7 @@ from ckptlog.report.words import (
     request_words,
     run_words,
     sentence_case,
+    shared_contexts,
     source_name,
     tally,
 )
@@ -84,8 +86,13 @@ def render_markdown(report: Report, selection: Selection | None = None) -> str:
 
 def _heading(what: Digest) -> list[str]:
     lines = []
+    shared = shared_contexts(what.report)
     for index, source in enumerate(what.report.sources):
-        described = list(dict.fromkeys(run_words(run) for run in what.report.runs if run.source == index))
+        described = list(
+            dict.fromkeys(
+                run_words(run, run.run in shared) for run in what.report.runs if run.source == index
+            )
+        )
         words = "; ".join(", ".join(part for part in pair if part) for pair in described[:_RUNS_SHOWN])
         if len(described) > _RUNS_SHOWN:
             words += f"; and {len(described) - _RUNS_SHOWN} more kinds of run"
@@ -103,7 +110,7 @@ def _hidden_level(what: Digest) -> list[str]:
 def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
-    notes = [escape(rewritten_words(finding)) for finding in what.rewritten]
+    notes = [escape(rewritten_words(what, finding)) for finding in what.rewritten]
     if what.unshared:
         notes.append(escape(unshared_words(what)))
     if not what.findings:
@@ -111,7 +118,7 @@ def _verdict(what: Digest) -> list[str]:
     worst = what.findings[0]
     lines = [
         f"**{escape(worst.title)}**: {len(worst.turns):,} of {plural(len(what.turns), 'turn')}, {worst.cost()}. "
-        + escape(worst.why)
+        + escape(why_words(what, worst))
     ]
     if worst.fixes:
         lines += ["", f"**Do:** {_fix(without_asides(worst.fixes[0]))}"]
@@ -173,7 +180,7 @@ def _finding(what: Digest, number: int, finding: Finding) -> list[str]:
         "",
         f"{escape(finding.title)}. {sentence_case(finding.cost())}.",
     ]
-    sentences = [finding.why, turn_figures(finding.worst)]
+    sentences = [why_words(what, finding), turn_figures(finding.worst)]
     if turn.trigger:
         sentences.append(request_words(turn.trigger))
     told = [escape(sentence) for sentence in sentences if sentence]

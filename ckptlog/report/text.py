@@ -15,7 +15,16 @@ from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, forced_words
 from ckptlog.report.text_first import FINDINGS_IN_FULL, add_verdict, one_line
 from ckptlog.report.text_table import add_tables
-from ckptlog.report.words import label, listed, percent, plural, run_words, source_name, tally
+from ckptlog.report.words import (
+    label,
+    listed,
+    percent,
+    plural,
+    run_words,
+    shared_contexts,
+    source_name,
+    tally,
+)
 
 _RUNS_SHOWN = 4
 _SENTENCES_SHOWN = 6
@@ -40,12 +49,13 @@ def render_text(report: Report, width: int = 80, selection: Selection | None = N
 def _heading(page: Page, what: Digest) -> None:
     """What was read: each source and each different server process in it."""
     report = what.report
+    shared = shared_contexts(report)
     shown = 0
     for index, source in enumerate(report.sources):
         runs = [run for run in report.runs if run.source == index]
         described: dict[tuple[str, str], int] = {}
         for run in runs:
-            words = run_words(run)
+            words = run_words(run, run.run in shared)
             described[words] = described.get(words, 0) + 1
         if shown >= _RUNS_SHOWN:
             page.para(f"and {plural(len(report.sources) - index, 'more log')}", first="  ", style="dim")

@@ -56,6 +56,19 @@ def place(what: Digest, evidence: Evidence) -> str:
     return f"line {evidence.line}"
 
 
+_LINE = re.compile(r"\bline (\d+)\b")
+
+
+def why_words(what: Digest, finding: Finding) -> str:
+    """Why it happened; among several logs a line is told with its log."""
+    sources = what.report.sources
+    source = finding.worst.turn.source
+    if len(sources) < 2 or not 0 <= source < len(sources):
+        return finding.why
+    name = sources[source].path.replace("\\", "/").rsplit("/", 1)[-1]
+    return _LINE.sub(lambda found: f"line {found[1]} of {shorten(name, 40, len(name) - 1)}", finding.why)
+
+
 def numbers(turn: TurnRecord) -> str:
     """A turn's own figures in one sentence; those that the log does not tell are left out."""
     parts = []
@@ -113,7 +126,7 @@ def _which(turns: list[Numbered]) -> str:
     return f"{'turn' if len(turns) == 1 else 'turns'} {listed([item.number for item in turns], 5)}"
 
 
-def rewritten_words(finding: Finding) -> str:
+def rewritten_words(what: Digest, finding: Finding) -> str:
     """What to say of long prompts that share next to nothing with the slot."""
     turns = [item.turn for item in finding.turns]
     shared = max(turn.n_common or 0 for turn in turns)
@@ -122,7 +135,7 @@ def rewritten_words(finding: Finding) -> str:
     return (
         f"{sentence_case(_which(finding.turns))} shared only {plural(shared, 'token')}"
         f"{' or less' if len(turns) > 1 else ''} with what the slot held: {processed:,} tokens were processed "
-        f"anew{took}. {finding.why}"
+        f"anew{took}. {why_words(what, finding)}"
     )
 
 
@@ -183,7 +196,7 @@ def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None
     if number > 1:
         page.para(f"{finding.title}. {sentence_case(finding.cost())}.", first="   ")
     # the first screen has told why the first finding happened, unless that was cut there
-    why = Text(safe_text(finding.why))
+    why = Text(safe_text(why_words(what, finding)))
     if finding.why and (number > 1 or len(wrapped(why, page.width - 2)) > HEADLINE_LINES):
         page.para(why, first="   ", limit=_SENTENCE_LINES)
     figures = turn_figures(worst) if several else sentence_case(numbers(turn))

@@ -15,6 +15,7 @@ from ckptlog.report.text_findings import (
     rewritten_words,
     slow_words,
     unshared_words,
+    why_words,
     without_asides,
 )
 from ckptlog.report.words import duration, plural
@@ -44,7 +45,7 @@ def _failures(page: Page, what: Digest) -> None:
         Text(f"{len(worst.turns):,} of {plural(len(what.turns), 'turn')}{price(worst)}", "bold"),
     )
     if worst.why:
-        page.para(safe_text(worst.why), first="  ", limit=HEADLINE_LINES)
+        page.para(safe_text(why_words(what, worst)), first="  ", limit=HEADLINE_LINES)
     _do(page, worst)
     for finding in what.findings[1:FINDINGS_IN_FULL]:
         page.para(one_line(finding), first="  Also ", rest=7)
@@ -53,7 +54,7 @@ def _failures(page: Page, what: Digest) -> None:
 
 def _notes(page: Page, what: Digest) -> None:
     for finding in what.rewritten:
-        page.para(safe_text(rewritten_words(finding)), first="  Note ", rest=7)
+        page.para(safe_text(rewritten_words(what, finding)), first="  Note ", rest=7)
 
 
 def _do(page: Page, finding: Finding) -> None:
@@ -69,7 +70,7 @@ def _rewritten_heads(page: Page, what: Digest) -> None:
         Text(f"{turns:,} of {plural(len(what.turns), 'turn')}", "bold"),
     )
     for finding in what.rewritten:
-        page.para(safe_text(rewritten_words(finding)), first="  ")
+        page.para(safe_text(rewritten_words(what, finding)), first="  ")
         _do(page, finding)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from ckptlog.records import Basis, RunRecord, SourceRecord, TurnRecord
+from ckptlog.records import Basis, Report, RunRecord, SourceRecord, TurnRecord
 
 #: an outcome in a table's last column
 LABELS = MappingProxyType(
@@ -210,8 +210,15 @@ def source_name(source: SourceRecord) -> str:
     return "standard input" if source.path == "-" else source.path
 
 
-def run_words(run: RunRecord) -> tuple[str, str]:
-    """A server process in two lines: what it is, and how it is set."""
+def shared_contexts(report: Report) -> frozenset[int]:
+    """The runs whose slots are seen to share one context: it was full although no slot was."""
+    return frozenset(turn.run for turn in report.turns if turn.cause == "kv-cache-full")
+
+
+def run_words(run: RunRecord, shared: bool = False) -> tuple[str, str]:
+    """A server process in two lines: what it is, and how it is set.
+
+    ``shared``: its slots share one context (:func:`shared_contexts`)."""
     memory = None if run.memory == "unknown" else f"{run.memory} memory"
     if memory and run.n_swa and run.memory == "swa":
         memory += f", window {run.n_swa:,}"
@@ -223,7 +230,7 @@ def run_words(run: RunRecord) -> tuple[str, str]:
         what.append(f"port {run.port}")
     how = []
     if run.n_slots is not None and run.n_ctx_slot is not None:
-        how.append(f"{plural(run.n_slots, 'slot')} of {run.n_ctx_slot:,} tokens")
+        how.append(f"{plural(run.n_slots, 'slot')} {'sharing' if shared else 'of'} {run.n_ctx_slot:,} tokens")
     elif run.n_ctx_slot is not None:
         how.append(f"{run.n_ctx_slot:,} tokens a slot")
     elif run.n_slots is not None:

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ckptlog.records import Report
+from ckptlog.records import Fix, Report
 from ckptlog.report.markdown import code, escape, fenced, render_markdown
 
 from . import build
+from .build import a_report, a_turn, an_evicted_turn
 
 CASES: dict[str, Callable[[], Report]] = {
     "evicted": build.evicted,
@@ -58,3 +59,36 @@ def test_no_text_closes_its_own_code(text: str) -> None:
 
 def test_ten_thousand_turns_are_short() -> None:
     assert len(render_markdown(build.many()).splitlines()) < 150
+
+
+def test_a_turn_without_figures_gets_no_empty_sentence() -> None:
+    turn = a_turn(
+        outcome="error", n_prompt=None, n_cached=None, n_processed=None, n_generated=None, n_common=None
+    )
+    text = render_markdown(a_report([turn]))
+    assert "Turn 1" not in text
+    assert "1 with an error" in text
+    assert "0 failed" not in text
+
+
+def test_flags_and_sentence_are_told_apart() -> None:
+    turn = an_evicted_turn(1, 100, fixes=[Fix("more", "Replayed on this log.", ["--ctx-checkpoints", "6"])])
+    assert "**Do:** `--ctx-checkpoints 6`: Replayed on this log." in render_markdown(a_report([turn]))
+
+
+def test_a_low_level_says_what_could_be_worked_out() -> None:
+    text = render_markdown(build.low_level())
+    assert "the reuse could be worked out for 11 of 11 turns" in text
+    assert "LLAMA_SERVER_SLOTS_N_DIFF=20 \\\n  llama-server ... -lv 4" in text
+
+
+def test_slow_turns_and_changed_heads_are_told_first() -> None:
+    slow = a_turn(100, 10211, 1279, outcome="restored", n_processed=8932, prompt_ms=2990500.0)
+    assert "**Slow, but not the cache's fault: 8,932 new tokens" in render_markdown(a_report([slow]))
+    head = an_evicted_turn(
+        1, 100, 3000, severity="harmless", failed=False, n_common=15, n_lost=15, trigger="prefix-rewritten",
+        fixes=[Fix("keep", "Send it unchanged.")],
+    )  # fmt: skip
+    text = render_markdown(a_report([head]))
+    assert "**The beginning of the prompt changed: hardly anything was reused.**" in text
+    assert "**Do:** Send it unchanged." in text

@@ -227,3 +227,19 @@ def test_an_aside_stays_off_the_first_screen() -> None:
 def test_a_selection_is_not_the_whole_log() -> None:
     text = plain(a_report([a_turn()]), selection=Selection([3], 10))
     assert "Nothing went wrong in the 1 of 10 turns selected." in text
+
+
+def test_slots_that_share_a_context_are_said_to() -> None:
+    report = a_report([a_turn(outcome="error", cause="kv-cache-full")], [a_run(n_slots=4, n_ctx_slot=1024)])
+    assert "4 slots sharing 1,024 tokens" in plain(report)
+    report.turns[0].cause = "server-error"
+    assert "4 slots of 1,024 tokens" in plain(report)
+
+
+def test_a_line_in_the_reason_is_told_with_its_log_where_there_are_several() -> None:
+    turn = an_evicted_turn(1, 100, source=1, run=1, explanation="It was pushed out (line 208).")
+    several = a_report([turn], [a_run(), a_run(1, 1)], [a_source("x/a.log"), a_source("x/b.log")])
+    assert "It was pushed out (line 208 of b.log)." in flowing(several)
+    assert "It was pushed out (line 208)." in flowing(
+        a_report([an_evicted_turn(1, 100, explanation=turn.explanation)])
+    )
