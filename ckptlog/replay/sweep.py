@@ -108,7 +108,10 @@ def steps_to_try(followed: Followed, rules: Rules, own: Settings) -> list[Settin
     if rules.create in ("last-user", "user-start"):
         steps = sorted({*STEPS, own.min_step})
         useful = [step for step in steps if step < longest]
-        useful += [own.min_step if own.min_step >= longest else step for step in steps if step >= longest][:1]
+        # beyond the longest prompt all do the same: the log's own stands for them, else the widest
+        useful += [own.min_step if own.min_step >= longest else step for step in steps if step >= longest][
+            -1:
+        ]
         return [replace(own, min_step=step) for step in sorted({*useful, own.min_step})]
     if rules.create in ("near-end", "near-end-n0"):
         spacings = {-1, own.every_nt, *(step for step in STEPS if 64 < step < longest)}
@@ -306,7 +309,11 @@ def sweep(*runs: Alternatives) -> Sweep:
 
     roomy.sort(key=first, reverse=True)
     cheapest = _cheapest(together, roomy, now, lambda t: t.n_cached >= AS_GOOD * best.n_cached) or best
-    saving_all = _cheapest(together, roomy, now, lambda t: t.n_costly == 0)
+    saving_all = _widest(
+        together,
+        [settings for settings, _ in roomy],
+        _cheapest(together, roomy, now, lambda t: t.n_costly == 0),
+    )
     return Sweep(
         now=now,
         best=best,
@@ -315,6 +322,17 @@ def sweep(*runs: Alternatives) -> Sweep:
         count_alone=_count_alone(together, now),
         tried=together.tried(),
     )
+
+
+def _widest(together: Together, spacings: Sequence[Settings], found: Totals | None) -> Totals | None:
+    """Of the spacings that are as good at the count found, the widest: thinning then takes the fewest, and
+    it is the one that ``diagnose`` names."""
+    if found is None or found is together.now or found.settings.min_step == together.own.min_step:
+        return found
+    count = found.settings.max_checkpoints
+    each = [together.totals(replace(settings, max_checkpoints=count)) for settings in spacings]
+    good = [total for total in each if total.n_costly == 0]
+    return max([found, *good], key=lambda total: (*_worth(total), total.settings.min_step))
 
 
 def _count_alone(together: Together, now: Totals) -> Totals | None:

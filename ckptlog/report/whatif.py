@@ -160,11 +160,28 @@ def _sweep(page: Page, answer: WhatIf) -> None:
                 best.count_alone,
                 settings,
             )
-    if best.cheapest is not None and best.cheapest not in (best.saving_all, best.count_alone):
+    if best.cheapest is not None and _is_cheaper(
+        best.cheapest, best.saving_all if answer.summary.n_costly_now else None, settings
+    ):
         _choice(page, "Within 1 % of the best for the least RAM:", best.cheapest, settings)
     _elsewhere(page, answer)
     page.blank()
     _picture(page, settings, answer.flags)
+
+
+def _is_cheaper(
+    flags: dict[str, int | bool | str],
+    than: dict[str, int | bool | str] | None,
+    settings: Sequence[SettingSummary],
+) -> bool:
+    """Whether a setting takes less RAM than the one named before (fewer checkpoints, without sizes)."""
+    if than is None or flags == than:
+        return than is None
+    ram = {_words(item.flags): item.summary.ram_mib for item in settings}
+    one, other = ram[_words(flags)], ram[_words(than)]
+    if one is None or other is None:
+        return int(flags["--ctx-checkpoints"]) < int(than["--ctx-checkpoints"])
+    return one < other
 
 
 def _no_help(page: Page, answer: WhatIf, n_settings: int) -> None:
@@ -253,6 +270,12 @@ def _turns(page: Page, turns: Sequence[WhatIfTurn]) -> None:
     cells = [_cells(turn, runs) for turn in shown]
     head = [*(["run"] if runs else []), *_HEAD]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    for name in ("time", "prompt"):  # on a narrow page these can go
+        if sum(widths) + 2 * len(widths) > page.width:
+            at = head.index(name)
+            del head[at], widths[at]
+            for row in cells:
+                del row[at]
     page.line(Text("  " + _aligned(head, widths), "bold"))
     for turn, row in zip(shown, cells, strict=True):
         _row(page, turn, _aligned(row, widths))

@@ -105,6 +105,18 @@ def test_the_count_that_diagnose_names_is_named_too() -> None:
     assert answer.recommended is not None
     assert answer.recommended.count_alone == {said[0]: int(said[1])}
     assert " ".join(said) in text(answer)
+    # and the cheaper choice is the one that diagnose names beside it
+    wide = next(fix.flags for fix in fixes if fix.name == "wider-spacing")
+    assert answer.recommended.saving_all == {wide[0]: int(wide[1]), wide[2]: int(wide[3])}
+    assert answer.summary.n_costly == 0
+
+
+def test_on_a_narrow_page_a_row_is_not_cut() -> None:
+    page = text(ask(SAMPLES / "checkpoints-off.log", Flags(ctx_checkpoints=32)), 44)
+    (row,) = [line for line in page.splitlines() if ".." in line and line.lstrip()[0].isdigit()]
+    assert row.split()[-1] == "?"
+    assert "saved" in page
+    assert "time" not in page.split("saved")[0].splitlines()[-1]
 
 
 @pytest.mark.parametrize(
