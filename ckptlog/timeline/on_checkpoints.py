@@ -1,0 +1,106 @@
+"""What happens to a slot's list of checkpoints and to its content: creation, erasure, shifts, clears, files."""
+
+from __future__ import annotations
+
+from ckptlog.events import Event
+from ckptlog.timeline.model import Checkpoint, Dropped, Shift
+from ckptlog.timeline.slot import SlotState
+from ckptlog.timeline.stream_state import StreamState
+
+
+class ListMessages(StreamState):
+    """Messages that change a list, or empty a slot."""
+
+    def on_created_checkpoint(self, e: Event) -> None:
+        state, turn = self._turn(e)
+        if state is not None and turn is not None:
+            checkpoint = self.lists.created(self._need_run(), state, turn, e)
+            self._keep_record(checkpoint)
+
+    def on_erased_old(self, e: Event) -> None:
+        self._erase(e, "evicted")
+
+    def on_swa_checkpoint_erase(self, e: Event) -> None:
+        state, turn = self._turn(e)
+        if state is not None and turn is not None:
+            self.lists.swa_erased(state, turn, e)
+
+    def on_erased_too_close(self, e: Event) -> None:
+        self._erase(e, "thinned")
+
+    def on_superseding(self, e: Event) -> None:
+        self._erase(e, "superseded")
+
+    def on_erased_invalidated(self, e: Event) -> None:
+        self._erase(e, "invalidated")
+
+    def _erase(self, e: Event, fate: str) -> None:
+        state, turn = self._turn(e)
+        if state is not None and turn is not None:
+            checkpoint = self.lists.erased(self._need_run(), state, turn, e, fate)
+            if checkpoint is not None:
+                self._keep_record(checkpoint)
+
+    def on_context_shift(self, e: Event) -> None:
+        state, turn = self._turn(e)
+        if state is None or turn is None:
+            return
+        run = self._need_run()
+        run.n_ctx_shifts += 1
+        run.context_shift = True
+        f = e.f
+        turn.shifts.append(Shift(e.line, e.text or "", f["n_keep"], f["n_left"], f["n_discard"], e.t))
+        self.lists.shifted(run, state, turn, e)
+
+    def on_clearing_prompt(self, e: Event) -> None:
+        if e.slot is None:
+            return
+        state = self._slot(e.slot)
+        if state.turn is not None and not state.turn.released and state.turn.task == e.task:
+            return  # a child's own clearing comes behind its release
+        self._cleared(state, "cleared", e)
+
+    def on_purging_slot(self, e: Event) -> None:
+        self._cleared(self._slot(e.f["slot"]), "purged", e)
+
+    def _cleared(self, state: SlotState, why: str, e: Event) -> None:
+        # whether the list goes now (b10012 and later) or is swept at the next turn, it serves nothing:
+        # the next turn has nothing in common with an empty slot
+        if state.held:
+            saved = any(x.n_tokens == state.held for x in self.cache.entries) or (
+                self.cache.pending is not None and self.cache.pending.n_tokens == state.held
+            )
+            if not saved:
+                self.cache.dropped.append(Dropped(state.held, e.line, e.text, why))
+        state.held = 0
+        state.content_from = "slot"
+        state.clear_list(why, e.line, e.text, None)
+        state.new_content()
+
+    def on_appended_checkpoints(self, e: Event) -> None:
+        if e.slot is not None:
+            state = self._slot(e.slot)
+            self.slot_files[str(e.f.get("path"))] = (state.held, list(state.checkpoints))
+
+    def on_restored_checkpoints_file(self, e: Event) -> None:
+        if e.slot is None:
+            return
+        state = self._slot(e.slot)
+        self._settle(state)
+        state.clear_list("slot-file", e.line, e.text, None)
+        state.list_lost.clear()
+        state.new_content()
+        state.content_from = "slot-file"
+        self.slot_files_read = True
+        held, saved = self.slot_files.get(str(e.f.get("path")), (None, []))
+        state.held = held
+        n = e.f.get("n")
+        state.list_known = len(saved) == n
+        run = self._need_run()
+        for old in saved if len(saved) == n else []:
+            copy = Checkpoint(
+                old.n_tokens, old.pos_min, old.pos_max, old.size_mib, run.no, state.id, None, e.line, e.text,
+                origin="slot-file",
+            )  # fmt: skip
+            state.checkpoints.append(copy)
+            self._keep_record(copy)

@@ -1,0 +1,157 @@
+"""A turn's end: timings, release, cancel, errors, sleep."""
+
+from __future__ import annotations
+
+from ckptlog.events import Event
+from ckptlog.timeline.cache import RamCache
+from ckptlog.timeline.model import Turn
+from ckptlog.timeline.refusals import REFUSALS, reason_of
+from ckptlog.timeline.slot import SlotState, quote
+from ckptlog.timeline.stream_state import StreamState
+
+
+class EndMessages(StreamState):
+    """From the first timing line to the release, and what ends a turn otherwise."""
+
+    def on_prompt_eval_time(self, e: Event) -> None:
+        turn = self._timed_turn(e)
+        if turn is not None and turn.prompt_ms is None:
+            turn.prompt_ms = e.f["ms"]
+            turn.n_processed = e.f["n_tokens"]
+            turn.basis["n_processed"] = "observed"
+
+    def on_eval_time(self, e: Event) -> None:
+        turn = self._timed_turn(e)
+        if turn is not None and turn.generation_ms is None:
+            turn.generation_ms = e.f["ms"]
+            turn.n_generated = e.f["n_tokens"]
+            turn.basis["n_generated"] = "observed"
+
+    def on_timing_head(self, e: Event) -> None:
+        state, turn = self._turn(e, begin=False)
+        if state is not None:
+            self.last_slot = state
+            self._timing_turn = turn
+
+    def _timed_turn(self, e: Event) -> Turn | None:
+        """Old builds print the three timing lines bare, below a head line that names the slot."""
+        if e.slot is not None or e.task is not None:
+            return self._turn(e)[1]
+        turn = self._timing_turn
+        if turn is None and self.last_slot is not None:
+            turn = self.last_slot.turn or self.last_slot.last_turn
+        if turn is not None and not turn.finished:
+            if e.line > turn.last_line:
+                turn.last_line = e.line
+            return turn
+        return None
+
+    def on_draft_acceptance(self, e: Event) -> None:
+        turn = self._timed_turn(e)
+        if turn is not None:
+            turn.has_draft = True
+
+    def on_generation_progress(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is None:
+            return
+        turn.prompt_done = turn.sampled = True
+        if e.t is not None and not turn.shifts and e.f.get("tg") is not None:
+            turn.generation_mark = (e.t, e.f["n_gen"], e.f["tg"])
+
+    def on_stopped_eos(self, e: Event) -> None:
+        self._stopped(e, "eos")
+
+    def on_stopped_limit(self, e: Event) -> None:
+        self._stopped(e, "limit")
+
+    def on_stopped_context(self, e: Event) -> None:
+        self._stopped(e, "context")
+
+    def _stopped(self, e: Event, why: str) -> None:
+        _, turn = self._turn(e, begin=False)
+        if turn is not None:
+            turn.stop_reason = why
+
+    def on_release(self, e: Event) -> None:
+        if e.slot is None:
+            return
+        state, turn = self._turn(e)
+        if state is None or turn is None:
+            return
+        turn.released = True
+        turn.n_released = e.f["n_tokens"]
+        truncated = e.f.get("truncated")
+        turn.truncated = None if truncated is None else bool(truncated)
+        turn.release_quote = quote(e.line, e.text)
+        if turn.ended == "cut":
+            turn.ended = "release"
+        self.last_slot = state
+        self._close(state, turn)
+        self._hold_after_release(state, turn)
+        self._settle_if_complete(state, turn)
+
+    def _hold_after_release(self, state: SlotState, turn: Turn) -> None:
+        """How many tokens the slot holds now; a refused request leaves the old content."""
+        assert turn.n_released is not None
+        refused_silently = turn.n_released == 0 and turn.n_processed is None and not turn.batch_starts
+        if turn.n_released or (turn.error_reason is None and not refused_silently):
+            state.held = turn.n_released
+        if turn.batch_starts or turn.n_processed is not None:
+            state.content_from = "slot"
+
+    def on_cancel_task(self, e: Event) -> None:
+        turn = self.tasks.get(e.f["task"])
+        if turn is None or turn.finished:
+            return
+        turn.cancel = quote(e.line, e.text)
+        if e.line > turn.last_line and not turn.released:
+            turn.last_line = e.line
+
+    def on_send_error(self, e: Event) -> None:
+        task = e.f.get("task")
+        reason = reason_of(e.of.wording)
+        turn = self.tasks.get(task) if isinstance(task, int) else None
+        if turn is not None and turn.finished:
+            return
+        if turn is None:
+            if reason not in REFUSALS or not isinstance(task, int):
+                return
+            turn = self._slotless(e, task)
+        turn.error = quote(e.line, e.text)
+        turn.error_reason = reason
+        turn.error_fields.update({k: v for k, v in e.f.items() if k not in ("task", "reason")})
+        turn.last_line = max(turn.last_line, e.line)
+        if e.t is not None:
+            turn.t_end = e.t
+        state = self.slots.get(turn.slot) if turn.slot is not None else None
+        if turn.released and state is not None and not turn.n_released:
+            state.held = turn.n_held_slot  # up to b6751 the release of a refused request prints 0
+
+    def _slotless(self, e: Event, task: int) -> Turn:
+        """A refusal whose launch the log does not show (a level that prints errors only)."""
+        run = self._need_run()
+        run.n_turns += 1
+        self.seen_turn = True
+        turn = Turn(run.n_turns, run.no, self.tracker.source, None, task, e.line, e.line, t_start=e.t, t_end=e.t)
+        turn.ended = "error"
+        self.tasks[task] = turn
+        self.unfinished.append((None, turn))
+        return turn
+
+    def on_decode_failed(self, e: Event) -> None:
+        run = self._need_run()
+        del run
+        for state in self.slots.values():
+            if state.turn is not None and state.turn.error is None:
+                state.turn.error_fields.setdefault("decode", e.text or "")
+
+    def on_exiting_sleep(self, e: Event) -> None:
+        """The model is loaded anew in the same process: slots, lists and cache are empty."""
+        self.waking = True
+        self._settle_all()
+        for state in self.slots.values():
+            state.held = 0
+            state.clear_list("sleep", e.line, e.text, None)
+            state.new_content()
+        self.cache = RamCache()

@@ -1,0 +1,194 @@
+"""A turn's beginning: the prompt, the search of the checkpoints, the reuse point, the batches."""
+
+from __future__ import annotations
+
+from ckptlog.events import Event
+from ckptlog.timeline.model import Check, Checkpoint, Turn
+from ckptlog.timeline.slot import SlotState, quote
+from ckptlog.timeline.stream_state import StreamState
+
+
+class PromptMessages(StreamState):
+    """From "processing task" to the last batch of the prompt."""
+
+    def on_processing_task(self, e: Event) -> None:
+        if e.slot is None:
+            return
+        state = self._slot(e.slot)
+        if state.turn is not None and state.turn.task == e.task and e.task is not None:
+            self._touch(state.turn, e)
+            return
+        turn = self._open(state, e, start_seen=True)
+        if e.f.get("is_child"):
+            turn.is_child = True
+        self.selection = None
+
+    def on_copying_to_child(self, e: Event) -> None:
+        child = self.slots.get(e.f.get("child", -1))
+        if child is None or child.turn is None or e.task is None:
+            return
+        turn = child.turn
+        turn.child_of = e.task
+        turn.is_child = True
+        parent = self.slots.get(e.slot) if e.slot is not None else None
+        if parent is not None:
+            turn.cleared.extend(child.clear_list("copied", e.line, None, turn))
+            child.list_lost.clear()
+            child.held = parent.held
+            child.list_known = parent.list_known
+            for old in parent.checkpoints:
+                copy = Checkpoint(
+                    old.n_tokens, old.pos_min, old.pos_max, old.size_mib, turn.run, child.id, old.task, e.line,
+                    origin="copied", turn_no=old.turn_no,
+                )  # fmt: skip
+                child.checkpoints.append(copy)
+                self._keep_record(copy)
+
+    def on_new_prompt(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is None:
+            return
+        turn.n_ctx_slot = e.f.get("n_ctx_slot")
+        turn.n_keep = e.f.get("n_keep")
+        turn.n_prompt = e.f.get("n_prompt")
+        turn.new_prompt_line = e.line
+        if self.run is not None:
+            self.run.n_ctx_slot = self.run.n_ctx_slot or turn.n_ctx_slot
+        turn.basis["n_prompt"] = "observed"
+
+    def on_empty_prompt(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.empty_prompt = True
+
+    def on_init_sampler(self, e: Event) -> None:
+        _, turn = self._turn(e, begin=False)
+        if turn is not None:
+            turn.prompt_done = turn.sampled = True
+
+    def on_input_truncated(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.input_truncated = quote(e.line, e.text)
+            turn.error_fields.update(e.f)
+
+    def on_memory_state(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            f = e.f
+            turn.memory_state = (f["n_past"], f["n_cached_tokens"], f["pos_min"], f.get("n_swa"))
+            turn.memory_state_quote = quote(e.line, e.text)
+            if turn.n_held is None:
+                turn.n_held = f["n_cached_tokens"]
+            run = self._need_run()
+            if run.n_swa is None and (f.get("n_swa") or 0) > 1:
+                run.n_swa = f["n_swa"]
+
+    def on_fork_cache(self, e: Event) -> None:
+        """The fork prints what the slot holds and where reuse ends, without naming the slot."""
+        state = self.last_slot
+        if state is not None and state.turn is not None and state.turn.n_held is None:
+            state.turn.n_held = e.f.get("n_cached_tokens")
+
+    def on_checking_checkpoint(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            self.lists.memory_hint(self._need_run(), e)
+            turn.checks.append(Check(e.line, e.text or "", e.f["pos_min"], e.f["pos_max"], e.f["thold"]))
+
+    def on_restored_checkpoint(self, e: Event) -> None:
+        state, turn = self._turn(e)
+        if state is not None and turn is not None:
+            self.lists.restored(self._need_run(), state, turn, e)
+
+    def on_restore_failed(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.restore_failed = quote(e.line, e.text)
+
+    def on_forcing_full(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.forced = quote(e.line, e.text)
+
+    def on_need_one_token(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.need_one_token = quote(e.line, e.text)
+            n_prompt = e.f.get("n_prompt")
+            if turn.n_prompt is None and isinstance(n_prompt, int):
+                turn.n_prompt = n_prompt
+                turn.basis["n_prompt"] = "observed"
+
+    def on_reusing_chunk(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.chunk_moves += 1
+            turn.chunk_end = e.f.get("to1")
+
+    def on_batch_start(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is None:
+            return
+        n_tokens = e.f.get("n_tokens")
+        if isinstance(n_tokens, int):
+            turn.batch_starts.append(n_tokens)
+            self._need_run().saw_trace = True
+
+    def on_prompt_progress(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is None:
+            return
+        f = e.f
+        end = f.get("n_past") if f.get("n_past") is not None else f.get("n_tokens")
+        if isinstance(end, int):
+            turn.progress_end = end
+
+    def on_prompt_done(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is None:
+            return
+        turn.prompt_done = True
+        end = e.f.get("n_past") if e.f.get("n_past") is not None else e.f.get("n_tokens")
+        if isinstance(end, int):
+            turn.progress_end = end
+            if turn.n_prompt is None:
+                turn.n_prompt = end
+                turn.basis["n_prompt"] = "observed"
+
+    def on_prompt_processing(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None:
+            turn.progress = [*turn.progress[-3:], (e.f["n_tokens"], e.f["progress"])]
+
+    def on_mismatch_old(self, e: Event) -> None:
+        _, turn = self._mismatch_turn(e)
+        if turn is not None:
+            turn.mismatch_seen = True
+
+    def on_mismatch_new(self, e: Event) -> None:
+        _, turn = self._mismatch_turn(e)
+        if turn is not None:
+            turn.mismatch_seen = True
+            self._mismatch = (turn, e)
+            turn.mismatch_old = e.f.get("old_after")
+            turn.mismatch_new = e.f.get("new_after")
+
+    def _mismatch_turn(self, e: Event) -> tuple[SlotState | None, Turn | None]:
+        if e.slot is None:  # the head was trimmed away: the slot that began last
+            state = self.last_slot
+            return state, state.turn if state is not None else None
+        return self._turn(e)
+
+    def on_token_ids(self, e: Event) -> None:
+        _, turn = self._turn(e, begin=False)
+        if turn is None or not turn.mismatch_seen:
+            return
+        if self._mismatch is not None and self._mismatch[0] is turn:
+            # the windows' texts are complete only when the id rows come
+            turn.mismatch_old = self._mismatch[1].f.get("old_after")
+            turn.mismatch_new = self._mismatch[1].f.get("new_after")
+        ids = e.f.get("ids")
+        row = [int(x) for x in str(ids).split()] if ids is not None else []
+        if len(turn.mismatch_ids) < 2:
+            turn.mismatch_ids.append(row)

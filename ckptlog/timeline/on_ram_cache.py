@@ -1,0 +1,141 @@
+"""The RAM prompt cache's messages: saves, drops, listings, loads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckptlog.events import Event
+from ckptlog.timeline.cache import CacheEntry
+from ckptlog.timeline.model import Dropped
+from ckptlog.timeline.slot import quote
+from ckptlog.timeline.stream_state import StreamState
+
+
+def rows_of(e: Event, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The fields of each line of a block, in the order of ``names``; of a single line, one tuple."""
+    rows = e.f.get("rows")
+    if rows is None:
+        return [tuple(e.f.get(name) for name in names)]
+    given: tuple[str, ...] = e.f["names"]
+    if given == names:
+        return list(rows)
+    columns = list(zip(*rows, strict=True))
+    nothing = (None,) * len(rows)
+    wanted = (columns[given.index(name)] if name in given else nothing for name in names)
+    return list(zip(*wanted, strict=True))
+
+
+class RamCacheMessages(StreamState):
+    """What is saved, dropped and loaded between a slot's choice and the launch of its task."""
+
+    def on_cache_updating(self, e: Event) -> None:
+        self.idle_slot = None
+
+    def on_saving_idle_slot(self, e: Event) -> None:
+        self.idle_slot = e.slot
+
+    def on_cache_saving(self, e: Event) -> None:
+        slot_id = self.idle_slot
+        if slot_id is None and self.selection is not None:
+            slot_id = self.selection.slot
+            self.selection.saved_line = e.line
+        state = self.slots.get(slot_id) if slot_id is not None else None
+        n_tokens = e.f["n_tokens"]
+        if state is None:
+            self.cache.save(CacheEntry(n_tokens, None, saved_line=e.line))
+            return
+        if state.held is None or state.held != n_tokens:
+            if state.held is not None:
+                state.list_known = False
+            state.held = n_tokens
+        known = list(state.checkpoints) if state.list_known else None
+        entry = CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line)
+        entry.first_born = state.first_born
+        entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
+        entry.starts_complete = state.starts_complete
+        self.cache.save(entry)
+
+    def on_cache_already(self, e: Event) -> None:
+        self.cache.skip_pending()
+
+    def on_cache_state_too_big(self, e: Event) -> None:
+        entry = self.cache.skip_pending()
+        if self.selection is not None:
+            self.selection.skipped_too_big = quote(e.line, e.text)
+        if entry is not None:
+            self.cache.dropped.append(Dropped(entry.n_tokens, e.line, e.text, "too-big"))
+
+    def on_cache_removing_obsolete(self, e: Event) -> None:
+        self.cache.remove_obsolete(e.f["n_tokens"])
+
+    def _drop_oldest(self, e: Event, why: str) -> None:
+        self.cache.drop_oldest(e.line, e.text, why)
+        if self.selection is not None:
+            self.selection.removed = quote(e.line, e.text)
+
+    def on_cache_making_room(self, e: Event) -> None:
+        self._drop_oldest(e, "making-room")
+
+    def on_cache_size_limit(self, e: Event) -> None:
+        self._drop_oldest(e, "size-limit")
+
+    def on_cache_token_limit(self, e: Event) -> None:
+        self._drop_oldest(e, "token-limit")
+
+    def on_cache_looking(self, e: Event) -> None:
+        self.cache.settle()
+        if self.selection is not None:
+            self.selection.looked = True
+            self.selection.base_f_keep = e.f.get("f_keep")
+            self.selection.base_sim = e.f.get("sim")
+
+    def on_cache_candidate(self, e: Event) -> None:
+        if self.selection is not None:
+            self.selection.candidates.extend(rows_of(e, ("n_tokens", "lcp", "f_keep", "sim")))
+
+    def on_cache_found(self, e: Event) -> None:
+        selection = self.selection
+        if selection is None:
+            return
+        f_keep, sim = e.f["f_keep"], e.f["sim"]
+        selection.found = (-1.0 if f_keep is None else f_keep, -1.0 if sim is None else sim)
+        selection.found_line, selection.found_text = e.line, e.text
+        for n, _, fk, fs in reversed(selection.candidates):
+            if (fk, fs) == selection.found:
+                self.loaded_entry = self.cache.take(n)
+                return
+
+    def on_cache_restore_failed(self, e: Event) -> None:
+        self._load_failed(e)
+
+    def on_prompt_load_failed(self, e: Event) -> None:
+        self._load_failed(e)
+
+    def _load_failed(self, e: Event) -> None:
+        """The server then clears the slot: nothing is held."""
+        selection = self.selection
+        if selection is None:
+            return
+        selection.found = None
+        selection.load_failed_line, selection.load_failed_text = e.line, e.text
+        state = self._slot(selection.slot)
+        state.held = 0
+        state.clear_list("cache-load-failed", e.line, e.text, None)
+
+    def on_cache_state(self, e: Event) -> None:
+        self.cache.begin_listing()
+
+    def on_cache_entry(self, e: Event) -> None:
+        self.cache.listed(rows_of(e, ("n_tokens", "n_checkpoints")))
+
+    def on_cache_update_took(self, e: Event) -> None:
+        gone = self.cache.end_listing()
+        selection = self.selection
+        if selection is not None and selection.found is not None and self.loaded_entry is None:
+            f_keep = selection.found[0]
+            fitting = [
+                x for x in gone
+                if x.n_tokens and abs(round(f_keep * x.n_tokens) / x.n_tokens - f_keep) <= 0.00051
+            ]  # fmt: skip
+            if len(fitting) == 1:
+                self.loaded_entry = fitting[0]

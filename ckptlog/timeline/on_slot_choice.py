@@ -1,0 +1,62 @@
+"""How the server chose a slot for a request."""
+
+from __future__ import annotations
+
+from ckptlog.events import Event
+from ckptlog.timeline.model import Selection
+from ckptlog.timeline.stream_state import StreamState
+
+
+class SlotChoice(StreamState):
+    """"checking sim", "selected slot by ..." """
+
+    def on_check_slot_sim(self, e: Event) -> None:
+        if e.slot is None:
+            return
+        chosen = self.selection
+        if chosen is not None and chosen.how == "id" and chosen.slot == e.slot:
+            # a slot asked for by number is compared behind the line that names it
+            chosen.slot_lcp[e.slot] = e.f["lcp"]
+            chosen.n_prompt = e.f["n_tokens"]
+            return
+        self.slot_lcp[e.slot] = e.f["lcp"]
+        self.checked_prompt = e.f["n_tokens"]
+
+    def _select(self, e: Event, how: str) -> Selection | None:
+        if e.slot is None:
+            return None
+        self.cache.settle()
+        self.loaded_entry = None
+        self.idle_slot = None
+        selection = Selection(e.slot, e.line, how, text=e.text)
+        selection.slot_lcp, self.slot_lcp = self.slot_lcp, {}
+        selection.n_prompt, self.checked_prompt = self.checked_prompt, None
+        self.selection = selection
+        state = self._slot(e.slot)
+        state.selection = selection
+        self._settle(state)
+        return selection
+
+    def on_selected_lcp(self, e: Event) -> None:
+        selection = self._select(e, "lcp")
+        if selection is not None:
+            selection.sim = e.f.get("sim")
+            selection.f_keep = e.f.get("f_keep")
+            selection.thold = e.f.get("thold")
+
+    def on_selected_lcs(self, e: Event) -> None:
+        selection = self._select(e, "lcs")
+        if selection is not None:
+            selection.lcs_len = e.f.get("lcs_len")
+            selection.sim = e.f.get("sim")
+
+    def on_selected_lru(self, e: Event) -> None:
+        selection = self._select(e, "lru")
+        if selection is not None and e.f.get("t_last") == -1:
+            # a slot that was never used holds nothing (unless a slot file was loaded into it)
+            state = self._slot(selection.slot)
+            if state.held is None:
+                state.held, state.list_known = 0, True
+
+    def on_selected_id(self, e: Event) -> None:
+        self._select(e, "id")

@@ -1,0 +1,281 @@
+"""What a stream holds between events: slots, open turns, the RAM cache; how a turn begins and is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ckptlog.events import Event, Wording
+from ckptlog.timeline.cache import CacheEntry, RamCache
+from ckptlog.timeline.figures import settle_figures
+from ckptlog.timeline.lists import ListKeeper
+from ckptlog.timeline.model import Checkpoint, Dropped, Quote, Run, Selection, Turn
+from ckptlog.timeline.slot import SlotState
+
+
+class Owner(Protocol):
+    """Who reads the source: numbers its runs, and takes the turns that are complete."""
+
+    source: int
+
+    def new_run(self, port: int | None, line: int) -> Run: ...
+
+    def turn_done(self, run: Run, turn: Turn) -> None: ...
+
+
+class StreamState:
+    """The state behind one stream of events (one port); the handlers of its parts build on it."""
+
+    def __init__(self, tracker: Owner, port: int | None) -> None:
+        self.tracker = tracker
+        self.port = port
+        self.run: Run | None = None
+        #: slot files written in this log: path -> (tokens held, checkpoints); they outlive a run
+        self.slot_files: dict[str, tuple[int | None, list[Checkpoint]]] = {}
+        self.slot_files_read = False
+        self._reset()
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            name[3:]: getattr(self, name) for name in dir(self) if name.startswith("on_")
+        }
+
+    def _reset(self) -> None:
+        self.slots: dict[int, SlotState] = {}
+        self.cache = RamCache()
+        self.lists = ListKeeper()
+        self.selection: Selection | None = None
+        self.slot_lcp: dict[int, int] = {}
+        self.checked_prompt: int | None = None
+        self.idle_slot: int | None = None
+        self.last_slot: SlotState | None = None
+        self.last_t: int | None = None
+        self.seen_turn = False
+        self.seen_wordings: set[Wording] = set()
+        #: wordings met in this run, with what handles them
+        self.routes: dict[Wording, Callable[[Event], None]] = {}
+        self.waking = False
+        self.tasks: dict[int, Turn] = {}
+        self.unfinished: list[tuple[SlotState | None, Turn]] = []
+        self.loaded_entry: CacheEntry | None = None
+        self._mismatch: tuple[Turn, Event] | None = None
+        self._timing_turn: Turn | None = None
+
+    def _slot(self, slot_id: int) -> SlotState:
+        state = self.slots.get(slot_id)
+        if state is None:
+            run = self.run
+            fresh = run is not None and run.start_seen
+            state = self.slots[slot_id] = SlotState(slot_id, held=0 if fresh else None, list_known=fresh)
+        return state
+
+    def _turn(self, e: Event, *, begin: bool = True) -> tuple[SlotState | None, Turn | None]:
+        """The open turn an event belongs to; one is begun for a log that starts in mid-turn."""
+        if e.slot is None:
+            return None, None
+        found = self.slots.get(e.slot)
+        state = found if found is not None else self._slot(e.slot)
+        turn = state.turn
+        if turn is not None and (e.task is None or e.task < 0 or turn.task == e.task):
+            self._touch(turn, e)
+            return state, turn
+        if e.task is not None and e.task >= 0:
+            known = self.tasks.get(e.task)
+            if known is not None and known.slot == e.slot and not known.finished:
+                self._touch(known, e)
+                return state, known
+            if begin:
+                return state, self._open(state, e, start_seen=False)
+        elif turn is None and state.last_turn is not None and not state.last_turn.finished:
+            return state, state.last_turn
+        return state, None
+
+    def _touch(self, turn: Turn, e: Event) -> None:
+        if e.line > turn.last_line and turn.source == self.tracker.source:
+            turn.last_line = e.line
+        if e.t is not None:
+            turn.t_end = e.t
+
+    def _open(self, state: SlotState, e: Event, *, start_seen: bool) -> Turn:
+        assert self.run is not None
+        run = self.run
+        if state.turn is not None:
+            self._close(state, state.turn)
+        self._settle(state)
+        if e.task == 0 and run.n_turns == 0 and state.held is None:
+            # the process's first task: no slot holds anything yet
+            state.held, state.list_known = 0, True
+        run.n_turns += 1
+        self.seen_turn = True
+        self.waking = False
+        turn = Turn(run.n_turns, run.no, self.tracker.source, state.id, e.task, e.line, e.line, t_start=e.t, t_end=e.t)
+        turn.start_seen = start_seen
+        turn.previous = state.last_turn
+        if turn.previous is not None:
+            turn.previous.previous = None  # one step back is enough; no chain of the whole log
+        selection = state.selection
+        state.selection = None
+        if selection is not None:
+            turn.selection = selection
+            turn.first_line = min(turn.first_line, selection.line)
+            if selection.text:
+                turn.selected_quote = Quote(selection.line, selection.text)
+        turn.n_held_slot = state.held
+        turn.was_empty = None if state.held is None else state.held == 0
+        if selection is not None and selection.found is not None:
+            self._load_entry(state, turn, selection)
+        turn.n_held = state.held
+        turn.content_from = state.content_from
+        turn.list_lost, state.list_lost = state.list_lost, []
+        turn.before_known = state.list_known
+        turn.first_born = state.first_born
+        turn.bare_until = state.bare_until
+        turn.user_starts = state.user_starts
+        turn.boundaries_seen = state.boundaries_seen
+        turn.starts_complete = state.starts_complete
+        turn.before = list(state.checkpoints)
+        state.turn = turn
+        state.last_turn = turn
+        if e.task is not None and e.task >= 0:
+            self.tasks[e.task] = turn
+            if len(self.tasks) > 4096:
+                self._forget_old_tasks()
+        self.last_slot = state
+        return turn
+
+    def _forget_old_tasks(self) -> None:
+        keep = sorted(self.tasks)[-512:]
+        self.tasks = {task: self.tasks[task] for task in keep}
+
+    def _load_entry(self, state: SlotState, turn: Turn, selection: Selection) -> None:
+        """A RAM cache entry replaced the slot's content and list."""
+        assert selection.found is not None
+        f_keep, sim = selection.found
+        n_tokens, lcp = None, None
+        for n, candidate_lcp, fk, fs in reversed(selection.candidates):
+            if fk == f_keep and fs == sim:
+                n_tokens, lcp = n, candidate_lcp
+                break
+        entry: CacheEntry | None = self.loaded_entry
+        self.loaded_entry = None
+        if entry is None and n_tokens is not None:
+            entry = self.cache.take(n_tokens)
+        if entry is None:
+            fitting = self.cache.fitting(f_keep)
+            if len(fitting) == 1:
+                entry = self.cache.take(fitting[0].n_tokens)
+        if n_tokens is None and entry is not None:
+            n_tokens = entry.n_tokens
+        turn.cache_loaded = True
+        turn.cache_lcp = lcp
+        turn.content_from = state.content_from = "prompt-cache"
+        line, text = selection.found_line, selection.found_text
+        turn.cleared.extend(state.clear_list("prompt-cache", line, text, turn))
+        state.list_lost.clear()
+        state.held = n_tokens
+        state.new_content()
+        if entry is not None:
+            state.first_born = entry.first_born
+            state.user_starts = list(entry.user_starts)
+            state.boundaries_seen = entry.boundaries_seen
+            state.starts_complete = entry.starts_complete
+        if entry is None or entry.checkpoints is None:
+            state.list_known = False
+            return
+        state.list_known = True
+        for old in entry.checkpoints:
+            copy = Checkpoint(
+                old.n_tokens, old.pos_min, old.pos_max, old.size_mib, turn.run, state.id, old.task, line,
+                origin="prompt-cache", turn_no=old.turn_no,
+            )  # fmt: skip
+            state.checkpoints.append(copy)
+            self._keep_record(copy)
+        for dead in entry.dead:
+            state.remember_dead(dead)
+
+    def _keep_record(self, checkpoint: Checkpoint) -> None:
+        assert self.run is not None
+        self.run.checkpoints.append(checkpoint)
+
+    def _close(self, state: SlotState, turn: Turn) -> None:
+        """The turn holds the slot no longer; lines about it may still come."""
+        if turn.after is None:
+            turn.after = list(state.checkpoints)
+        state.turn = None
+        self.unfinished.append((state, turn))
+
+    def _settle(self, state: SlotState) -> None:
+        """The slot goes on to something else: its earlier turns are complete now."""
+        waiting = [pair for pair in self.unfinished if pair[0] is state]
+        if waiting:
+            self.unfinished = [pair for pair in self.unfinished if pair[0] is not state]
+            for _, turn in waiting:
+                self._done(state, turn)
+
+    def settle(self) -> None:
+        """Nothing more will be said of the turns that hold no slot any more."""
+        self._settle_all()
+
+    def _settle_all(self) -> None:
+        waiting, self.unfinished = self.unfinished, []
+        for state, turn in waiting:
+            self._done(state, turn)
+
+    def _done(self, state: SlotState | None, turn: Turn) -> None:
+        assert self.run is not None
+        turn.finished = True
+        self._trust_printed_build(self.run)
+        settle_figures(self.run, state, turn)
+        if state is not None:
+            self._bare_prefix(state, turn)
+            self.lists.after_turn(self.run, state, turn)
+        turn.dropped = list(self.cache.dropped[-64:]) if self.cache.dropped else []
+        self._overwritten(turn)
+        self.tracker.turn_done(self.run, turn)
+
+    def _overwritten(self, turn: Turn) -> None:
+        """The slot's old content is gone, unsaved, if the new prompt kept less than half of it."""
+        held, kept = turn.n_held_slot, turn.n_common_slot
+        if not held or kept is None or kept >= held / 2 or not (turn.batch_starts or turn.n_processed):
+            return
+        saved = turn.selection is not None and turn.selection.saved_line is not None
+        if not saved and not any(x.n_tokens == held for x in self.cache.entries):
+            q = turn.selected_quote
+            text = q.text if q is not None else None
+            self.cache.dropped.append(Dropped(held, turn.first_line, text, "overwritten"))
+            del self.cache.dropped[:-500]
+
+    @staticmethod
+    def _bare_prefix(state: SlotState, turn: Turn) -> None:
+        """How much of the slot's content came from a slot file without checkpoints, and is still there."""
+        kept = turn.n_common if turn.n_common is not None else turn.n_cached or 0
+        bare = turn.content_from == "slot-file" and not any(c.origin == "slot-file" for c in turn.before or [])
+        if bare:
+            # what was remembered belongs to other content; a list that is still there (up to b10001) too
+            state.new_content()
+            state.bare_until = kept
+            turn.first_born, turn.user_starts = None, []
+            turn.boundaries_seen = turn.starts_complete = False
+            if any(c.turn_no != turn.no for c in (*state.checkpoints, *turn.invalidated)) or turn.restored is not None:
+                state.outlived = ("slot-file", turn.first_line, None)
+                turn.stale = state.outlived if turn.restored is not None else None
+        elif turn.batch_starts or turn.n_processed:
+            state.bare_until = min(state.bare_until, kept)
+
+    def _settle_if_complete(self, state: SlotState, turn: Turn) -> None:
+        """Hand a turn over at once where its last line has been seen (so that a follower sees it)."""
+        timed = turn.n_processed is not None and turn.n_generated is not None
+        if turn.released and (timed and self.run is not None and self.run.prefixed):
+            self._settle(state)
+
+    @staticmethod
+    def _trust_printed_build(run: Run) -> None:
+        """Narrow the bracket to the printed build, if what was worded so far agrees with it.
+
+        A clone without history prints build 1, a fork has numbers of its own.
+        """
+        build = run.build
+        if build is not None and not run.bracket_broken and run.build_min <= build <= (run.build_max or build):
+            run.build_min = run.build_max = build
+
+    def _need_run(self) -> Run:
+        assert self.run is not None
+        return self.run
