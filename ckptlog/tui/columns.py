@@ -68,6 +68,8 @@ class Column:
     marks: tuple[Mark, ...]
     lines: tuple[Line, ...]
     restart: bool
+    #: what would have been cached with other flags: a number of tokens, or the ends of a range
+    then: tuple[int, ...] = ()
 
     @property
     def refused_ratio(self) -> float | None:

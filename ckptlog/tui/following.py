@@ -104,6 +104,9 @@ class Following(Filters):
             "no turn yet" if not self.book.turns else "no turn passes the filters (0 clears them)"
         )
         self.selected = id_of(wanted.turn) if wanted else None
+        # a pipe keeps no timeline either, but only its end tells it from a file that is being read
+        reading = picture.progress.phase == "reading" and not self.follow
+        self.what_if.hold(picture.report, picture.runs, reading)
         self._show_all()
 
     def _announce(self, before: Book) -> None:

@@ -26,6 +26,7 @@ class Glyphs:
     unknown: str = "?"
     hole: str = ":"
     beyond: str = "^"  # a refused prompt that is longer than the map is high
+    whatif: str = "*"  # what would have been cached with other flags
     cut: str = "#"  # where the full context ended an answer
     # checkpoints
     live: str = "o"
@@ -108,6 +109,7 @@ NAMES = {
     "invalidated": "invalidated",
     "cleared": "cleared",
     "divergence": "parts here",
+    "whatif": "cached then",
 }
 
 

@@ -14,7 +14,7 @@ NAMES = (
     # the map
     "empty", "reused", "lost", "new", "generated", "refused", "unknown", "hole", "cut",
     "live", "created", "restored", "evicted", "thinned", "superseded", "invalidated", "cleared",
-    "life", "strong", "ghost", "divergence", "context", "restart", "axis", "picked",
+    "life", "strong", "ghost", "divergence", "whatif", "context", "restart", "axis", "picked",
     # words
     "failed", "fine", "other", "dim", "head", "key", "flag", "quote", "special", "differs", "match", "number",
     # rows of a list

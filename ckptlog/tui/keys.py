@@ -37,6 +37,7 @@ KEYS = (
     Key("z", "zoom(-1)", "zoom in on the map", "Map", "zoom"),
     Key("Z", "zoom(1)", "zoom out: a column stands for more turns", "Map"),
     Key("w", "summary", "the whole report, as ckptlog diagnose prints it", "Show", "report"),
+    Key("i", "what_if", "what-if: change flags, see what would have been cached", "Show", "what-if"),
     Key("g", "ask('goto')", "go to a line (2011), a task (t881) or a turn (#40)", "Go", "go to"),
     Key("o", "only", "in the log: all lines, only this slot's, only this task's", "Log"),
     Key("1", "toggle_outcome('arrival-rejection')", "only refused requests", "Show"),

@@ -18,6 +18,7 @@ from ckptlog.records import Report
 if TYPE_CHECKING:
     from ckptlog.intake.follow import Piece
     from ckptlog.intake.sources import Source
+    from ckptlog.timeline.model import Run
     from ckptlog.tui.piped import PipedLog
 
 Phase = Literal["reading", "following", "done", "stopped", "failed"]
@@ -62,6 +63,8 @@ class Picture:
     warnings: tuple[str, ...] = ()
     #: sentences about sources that hold nothing to judge, once all is read
     nothing: tuple[str, ...] = ()
+    #: the timeline of a log that was read to its end, for a replay; null: not kept, or not complete
+    runs: Sequence[Run] | None = None
 
 
 class Loader:
@@ -150,8 +153,10 @@ class Loader:
             nothing = tuple(nothing_to_judge(analysis)) if phase == "done" else ()
             progress = self._progress(phase, total)
             self._unseen = True
+            ended = phase in ("done", "stopped") and analyzer.keep_timeline
+            runs = tuple(analyzer.runs) if ended else None
             self._on_picture(
-                Picture(analysis.report, tuple(analyzer.sources), progress, tuple(warnings), nothing)
+                Picture(analysis.report, tuple(analyzer.sources), progress, tuple(warnings), nothing, runs)
             )
             shown_at = time.monotonic()
             cost = shown_at - began

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import ClassVar
 
@@ -85,6 +87,7 @@ class TimelineMap(Inked, can_focus=True):
         #: what the cells were made for; a scrollbar that appears changes it
         self._cells_frame: Frame | None = None
         self._hovered: int | None = None
+        self._then: Mapping[int, tuple[int, ...]] = {}
 
     # -- what is shown
 
@@ -95,6 +98,12 @@ class TimelineMap(Inked, can_focus=True):
         self._strong = tuple(blamed)
         self._rebuild()
         self._reveal()
+
+    def imagine(self, then: Mapping[int, tuple[int, ...]]) -> None:
+        """Mark in each column what would have been cached: tokens (or a range's ends) by turn number."""
+        if then != self._then:
+            self._then = then
+            self._rebuild()
 
     def set_zoom(self, step: int) -> bool:
         """Widen (-1) or narrow (1) the columns; false at the end of the range."""
@@ -161,7 +170,8 @@ class TimelineMap(Inked, can_focus=True):
             n = self.pitch.turns
             first = index * n
             last = min(first + n, len(lane.turns)) - 1
-            self._columns[index] = column_of(lane, first, last, self._strong, self.place)
+            column = column_of(lane, first, last, self._strong, self.place)
+            self._columns[index] = replace(column, then=self._then.get(column.shown.number, ()))
         return self._columns[index]
 
     def _cells_of(self, index: int) -> list[list[Cell]]:
@@ -335,6 +345,7 @@ class TimelineMap(Inked, can_focus=True):
                     ("hole", bool(column.holes)),
                     ("cut", column.cut),
                     ("divergence", column.divergence is not None),
+                    ("whatif", bool(column.then)),
                 )
                 if there
             )

@@ -75,6 +75,8 @@ def column_words(column: Column) -> str:
         parts.append(f"{lost} lost" + (f" ({duration(lost.ms)})" if lost.ms else ""))
     if turn.n_cached is not None and turn.outcome != "arrival-rejection":
         parts.append(f"{turn.n_cached:,} cached")
+    if column.then:
+        parts.append(f"then {' to '.join(f'{n:,}' for n in column.then)}")
     if turn.n_prompt is not None:
         parts.append(f"prompt {turn.n_prompt:,}")
     if turn.n_generated:
@@ -127,4 +129,5 @@ _MEANS = {
     "invalidated": "a checkpoint dropped because it lay beyond where the prompts part",
     "cleared": "a checkpoint dropped with all the slot held",
     "divergence": "where the new prompt parts from what the slot held",
+    "whatif": "up to here it would have been cached with the flags chosen in what-if",
 }

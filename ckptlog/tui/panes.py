@@ -22,6 +22,7 @@ from ckptlog.tui.map import TimelineMap
 from ckptlog.tui.mismatch import MismatchPane
 from ckptlog.tui.raw_log import RawLog
 from ckptlog.tui.turn_list import TurnList
+from ckptlog.tui.whatif import WhatIfPane
 from ckptlog.tui.widgets import Prompt, TabBar, TextPane
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ckptlog.query.compile import CompiledFilter
 
 TABS = ("finding", "evidence", "mismatch", "checkpoints", "log")
+#: the panel that has no tab: a key opens it in the place of one
+WHAT_IF = "what-if"
 
 
 class Panes(App[None]):
@@ -65,6 +68,7 @@ class Panes(App[None]):
                     yield MismatchPane(self.glyphs, id="mismatch")
                     yield CheckpointTable(self.glyphs, id="checkpoints")
                     yield RawLog(self.glyphs, id="log")
+                    yield WhatIfPane(self.glyphs, id=WHAT_IF)
         yield Prompt(id="prompt")
         yield Static(id="status", markup=False)
         yield Footer(show_command_palette=False)
@@ -80,6 +84,10 @@ class Panes(App[None]):
     @property
     def raw_log(self) -> RawLog:
         return self.screen_stack[0].query_one("#log", RawLog)
+
+    @property
+    def what_if(self) -> WhatIfPane:
+        return self.screen_stack[0].query_one(f"#{WHAT_IF}", WhatIfPane)
 
     @property
     def prompt(self) -> Prompt:

@@ -119,6 +119,10 @@ def column_cells(column: Column, frame: Frame, pitch: Pitch, glyphs: Glyphs) -> 
         row = frame.scale.row(column.divergence)
         place = (pitch.body - 1) // 2 if pitch.body < 3 else 0
         canvas[row][place] = Cell(glyphs.divergence, "divergence")
+    for position in column.then:
+        n = 2 if pitch.body > 3 else 1
+        row_then = canvas[frame.scale.row(position)]
+        row_then[pitch.body - n : pitch.body] = [Cell(glyphs.whatif, "whatif")] * n
     return canvas
 
 

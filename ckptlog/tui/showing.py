@@ -16,7 +16,7 @@ from ckptlog.tui.inks import Inked
 from ckptlog.tui.map import TimelineMap
 from ckptlog.tui.mismatch import MismatchPane
 from ckptlog.tui.overview import column_words, progress_words, top_line
-from ckptlog.tui.panes import TABS, Panes
+from ckptlog.tui.panes import TABS, WHAT_IF, Panes
 from ckptlog.tui.rows import RowList
 from ckptlog.tui.widgets import TabBar, TextPane, fitting
 
@@ -54,13 +54,34 @@ class Showing(Panes):
         if tab == "finding":
             content = finding_content(self.book, item, self.glyphs) if item else Content("")
             screen.query_one("#finding", TextPane).show(content)
+        elif tab == WHAT_IF:
+            self.what_if.open()
         elif tab == "log":
             self.raw_log.show(self.book, item, self._sources)
         else:
             pane = screen.query_one(f"#{tab}")
             assert isinstance(pane, EvidenceList | MismatchPane | CheckpointTable)
             pane.show(self.book, item)
+        self._imagine()
         screen.query_one(TabBar).show(tab, log=self.raw_log.title())
+
+    def _imagine(self) -> None:
+        """The map marks what would have been cached while the what-if panel is open."""
+        then: dict[int, tuple[int, ...]] = {}
+        if self.tab == WHAT_IF:
+            numbers = {
+                (item.turn.run, item.turn.slot, item.turn.task): item.number for item in self.book.turns
+            }
+            for turn in self.what_if.turns:
+                number = numbers.get((turn.run, turn.slot, turn.task))
+                exact, ends = turn.n_cached_whatif, turn.n_cached_whatif_range
+                if number is not None:
+                    then[number] = ends or () if exact is None else (exact,)
+        self.map.imagine(then)
+
+    def on_what_if_pane_imagined(self) -> None:
+        self._imagine()
+        self._show_titles()
 
     # -- borders
 
@@ -171,7 +192,17 @@ class Showing(Panes):
             self.screen_stack[0].query_one(f"#{name}").focus()
 
     def action_step_tab(self, step: int) -> None:
-        self.action_show_tab(TABS[(TABS.index(self.tab) + step) % len(TABS)])
+        at = TABS.index(self.tab) if self.tab in TABS else -1 if step > 0 else 0
+        self.action_show_tab(TABS[(at + step) % len(TABS)])
+
+    def action_what_if(self) -> None:
+        """Open the what-if panel; pressed in it, close it."""
+        if self.tab == WHAT_IF:
+            self.action_show_tab(TABS[0])
+            self.turn_list.focus()
+        else:
+            self.action_show_tab(WHAT_IF)
+            self.what_if.focus()
 
     def action_next_order(self) -> None:
         self.turn_list.next_order()

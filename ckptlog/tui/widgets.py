@@ -76,7 +76,9 @@ class TabBar(Static):
         self.current = current
         self.titles.update(titles)
         parts = []
-        for name in self.names:
+        # what has no tab of its own shows its name while it is open
+        names = self.names if current in self.names else [*self.names, current]
+        for name in names:
             title = self.titles.get(name, name)
             style = "bold $text-accent reverse" if name == current else "$text-muted"
             text = f"[{title}]" if name == current else f" {title} "

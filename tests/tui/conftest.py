@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 
 from ckptlog.intake.sources import Source
 from ckptlog.records import Report
+from ckptlog.timeline.model import Run
 from ckptlog.tui.app import TimelineApp
 from ckptlog.tui.following import PictureTaken
 from ckptlog.tui.loading import Picture, Progress
@@ -63,15 +64,23 @@ async def opened(
 class FixedApp(TimelineApp):
     """The app with a report made earlier: nothing is read but the raw lines of its log."""
 
-    def __init__(self, report: Report, sources: Sequence[Source] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        report: Report,
+        sources: Sequence[Source] = (),
+        runs: Sequence[Run] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__([source.path for source in report.sources], **options)
         self._fixed = report
-        self._fixed_sources = tuple(sources)
+        self._fixed_sources, self._fixed_runs = tuple(sources), runs
         self._loader.start = self._hand_over  # type: ignore[method-assign]
 
     def _hand_over(self) -> None:
         progress = Progress("done", 0, 0, 0.0)
-        self.post_message(PictureTaken(Picture(self._fixed, self._fixed_sources, progress)))
+        self.post_message(
+            PictureTaken(Picture(self._fixed, self._fixed_sources, progress, runs=self._fixed_runs))
+        )
 
 
 def stored_report(name: str) -> Report:

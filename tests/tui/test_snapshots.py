@@ -14,6 +14,7 @@ import pytest
 import textual
 from textual.pilot import Pilot
 
+from ckptlog.analysis import analyze
 from tests.tui.conftest import (
     EVICTED,
     FOUR_SLOTS,
@@ -120,3 +121,16 @@ def test_zoomed_out(pictured: Callable[..., bool]) -> None:
 
 def test_one_slot_of_four(pictured: Callable[..., bool]) -> None:
     assert pictured("slots", ["s", "s"])
+
+
+def test_what_if(snap_compare: Callable[..., bool]) -> None:
+    app = FixedApp(stored_report("evicted"), [source_of(EVICTED)], runs=analyze([str(EVICTED)]).timeline)
+
+    async def prepare(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: app.book.turns, "the report is there")
+        await pilot.press("i")
+        await until(pilot, lambda: app.what_if.own is not None, "the log's own flags are known")
+        await pilot.press("8")
+        await until(pilot, lambda: app.what_if.turns, "the replay answers")
+
+    assert snap_compare(app, terminal_size=(100, 50), run_before=prepare)

@@ -1,0 +1,103 @@
+"""What-if answers in threads of their own: each setting once, the newest wish first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from ckptlog.errors import CkptlogError
+from ckptlog.records import Report, TurnRecord
+
+if TYPE_CHECKING:
+    from ckptlog.replay.whatif import Flags, WhatIf
+    from ckptlog.server.policy import Settings
+    from ckptlog.timeline.model import Run
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out for ``flags``: the answer, or the sentence that says why there is none."""
+
+    flags: Flags
+    found: WhatIf | str
+
+
+class Imaginer:
+    """Replays ``runs`` under other flags.
+
+    ``tell`` is called in a thread, with the log's own settings (once, before anything else; null if no
+    run can be replayed) and with each answer. All methods are called in the app's thread only; the app
+    hands each answer back to ``done``. A wish waits for the one before it, and only the newest waits.
+    The sweep, which is asked for without flags, takes longer and keeps nobody waiting.
+    """
+
+    def __init__(
+        self, report: Report, runs: Sequence[Run], tell: Callable[[Answer | Settings | None], object]
+    ) -> None:
+        self.report, self.runs = report, runs
+        self._tell = tell
+        self._answers: dict[Flags, Answer] = {}
+        #: what is being worked out, and what comes after it: by whether it is a sweep
+        self._busy: dict[bool, Flags] = {}
+        self._waiting: dict[bool, Flags] = {}
+
+    def start(self) -> None:
+        """Find the log's own settings."""
+        Thread(target=lambda: self._tell(self._own()), name="ckptlog-own-flags", daemon=True).start()
+
+    def answer(self, flags: Flags) -> Answer | None:
+        """The answer, if it is there; else it will be told."""
+        if flags in self._answers:
+            return self._answers[flags]
+        sweep = not flags
+        if sweep in self._busy:
+            if self._busy[sweep] != flags:
+                self._waiting[sweep] = flags
+            return None
+        self._busy[sweep] = flags
+        work = Thread(target=lambda: self._tell(self._work(flags)), name="ckptlog-what-if", daemon=True)
+        work.start()
+        return None
+
+    def done(self, answer: Answer) -> None:
+        """Keep an answer and begin with what waits for it."""
+        self._answers[answer.flags] = answer
+        sweep = not answer.flags
+        self._busy.pop(sweep, None)
+        if sweep in self._waiting:
+            self.answer(self._waiting.pop(sweep))
+
+    def _own(self) -> Settings | None:
+        """The settings of the run with the most turns, of those that can be replayed."""
+        from ckptlog.replay.from_timeline import NotReplayable, run_from_timeline
+
+        for run in sorted(self.runs, key=lambda run: -len(run.turns)):
+            try:
+                return run_from_timeline(run).settings
+            except NotReplayable:
+                continue
+        return None
+
+    def _work(self, flags: Flags) -> Answer:
+        from ckptlog.replay.whatif import whatif
+
+        verdicts: dict[tuple[int, int | None, int | None], TurnRecord] = {
+            (turn.run, turn.slot, turn.task): turn for turn in self.report.turns
+        }
+        try:
+            found = whatif(
+                self.runs,
+                flags,
+                [],
+                self.report.tool,
+                lambda run, slot, task: verdicts.get((run, slot, task)),
+            )
+        except CkptlogError as error:
+            return Answer(flags, str(error))
+        except Exception as error:
+            return Answer(
+                flags, f"a fault of ckptlog's own in the replay ({type(error).__name__}: {str(error)[:200]})"
+            )
+        return Answer(flags, found)
