@@ -17,6 +17,7 @@ from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
     SLOW_ADVICE,
+    UNSHARED_ADVICE,
     forced_words,
     mismatch_words,
     place,
@@ -145,6 +146,8 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         first = f"Nothing failed in {turns}, but little was reused."
     else:
         first = f"Nothing went wrong in {turns}."
+    if what.unshared:
+        todo.append(escape(UNSHARED_ADVICE))
     lines = [f"**{escape(first)}**"]
     for note in notes:
         lines += ["", note]

@@ -144,10 +144,13 @@ def unshared_words(what: Digest) -> str:
     turns = what.unshared
     processed = sum(item.turn.n_processed or 0 for item in turns)
     return (
-        f"Little was reused all the same: in {_which(turns)} the slot held "
-        f"nothing of the prompt, or another conversation ({plural(processed, 'token')} processed). If "
-        "conversations take each other's slot, --parallel or --cache-ram keeps them apart."
+        f"In {_which(turns)} the slot held nothing of the prompt, or another conversation "
+        f"({plural(processed, 'token')} processed)."
     )
+
+
+#: what to do about it
+UNSHARED_ADVICE = "If conversations take each other's slot, --parallel or --cache-ram keeps them apart."
 
 
 #: what to do about new tokens that take long
@@ -161,7 +164,8 @@ def slow_words(what: Digest) -> str:
     """How long the new tokens took where nothing of the cache was lost."""
     tokens = sum(item.turn.n_processed or 0 for item in what.slow)
     ms = sum(item.turn.prompt_ms or 0 for item in what.slow)
-    return f"{tokens:,} new tokens took {duration(ms)} ({speed(tokens, ms)}), in {_which(what.slow)}."
+    where = f", in {_which(what.slow)}" if len(what.turns) > 1 else ""
+    return f"{tokens:,} new tokens took {duration(ms)} ({speed(tokens, ms)}){where}."
 
 
 _FORCED = "forcing full prompt re-processing"
@@ -174,12 +178,13 @@ def forced_words(what: Digest) -> str:
     return ""
 
 
-_ASIDE = re.compile(r"\s*\([A-Z][^()]*\.\)")
+_ASIDE = re.compile(r"\s*(?:\([A-Z][^()]*\.\)|(?<=\. )The rule of thumb [^.]*\.)")
 
 
 def without_asides(fix: Fix) -> Fix:
-    """A fix for the first screen: a sentence in parentheses is for those who read on."""
-    return Fix(fix.name, _ASIDE.sub("", fix.text), fix.flags)
+    """A fix for the first screen, where it stands alone: asides are for those who read on."""
+    text = _ASIDE.sub("", fix.text).rstrip()
+    return Fix(fix.name, sentence_case(text.removeprefix("Or ")), fix.flags)
 
 
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:

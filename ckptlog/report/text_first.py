@@ -11,6 +11,7 @@ from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
     HEADLINE_LINES,
     SLOW_ADVICE,
+    UNSHARED_ADVICE,
     fix_words,
     rewritten_words,
     slow_words,
@@ -93,6 +94,7 @@ def _healthy(page: Page, what: Digest) -> None:
     _notes(page, what)
     if what.unshared:
         page.para(unshared_words(what), first="  Note ", rest=7)
+        page.para(UNSHARED_ADVICE, first="  Do:  ")
 
 
 def price(finding: Finding) -> str:

@@ -211,8 +211,11 @@ def source_name(source: SourceRecord) -> str:
 
 
 def shared_contexts(report: Report) -> frozenset[int]:
-    """The runs whose slots are seen to share one context: it was full although no slot was."""
-    return frozenset(turn.run for turn in report.turns if turn.cause == "kv-cache-full")
+    """The runs whose slots are seen to share one context: it was full although no slot was, so that the
+    verdict advises to split it."""
+    return frozenset(
+        turn.run for turn in report.turns if any(fix.name == "split-cache" for fix in turn.fixes)
+    )
 
 
 def run_words(run: RunRecord, shared: bool = False) -> tuple[str, str]:
