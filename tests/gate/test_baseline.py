@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from ckptlog.report.compare_text import render_compare
 from ckptlog.report.matching import matching
 from ckptlog.report.snapshot import Snapshot, snapshot
 
-from ..report.build import a_rejection, a_report, a_run, a_turn, an_evicted_turn, evicted, healthy
+from ..report.build import a_rejection, a_report, a_run, a_source, a_turn, an_evicted_turn, evicted, healthy
 
 MakePolicy = Callable[[str], Policy]
 
@@ -322,6 +323,10 @@ def test_several_logs_on_a_side_are_counted() -> None:
     comparison = compare(snapshot(BEFORE, "before/"), snapshot(AFTER, "after/"))
     lines = [line.plain for line in render_compare(comparison, AFTER, files=(12, 1))]
     assert lines[:2] == ["old  before/ (12 logs, as one)", "new  after/"]
+    assert any("turn 3 (line 90):" in line for line in lines)
+    two = msgspec.structs.replace(AFTER, sources=[a_source("after/server.log"), a_source("after/other.log")])
+    lines = [line.plain for line in render_compare(comparison, two, files=(12, 2))]
+    assert any("turn 3 (line 90 of server.log):" in line for line in lines)
 
 
 def test_a_turn_that_was_put_in_or_left_out_moves_no_other() -> None:
