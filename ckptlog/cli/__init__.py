@@ -30,7 +30,7 @@ COMMANDS = {
     "watch": "Follow a growing log: a line a turn, a warning when one fails.",
     "run": "Start the server so that its log can be diagnosed, and follow it.",
     "whatif": "What other flags would have saved, turn by turn.",
-    "explain": "An outcome, variant, cause or fix, in words.",
+    "explain": "What a word of a report means: an outcome, a cause, a fix.",
     "doctor": "What a log is, what it can and can't tell, and how to capture a better one.",
     "sample": "List the bundled sample logs, or print one.",
     "schema": "The JSON Schema of the report.",

@@ -27,8 +27,8 @@ _TITLES = MappingProxyType(
             "refused",
         ),
         ("arrival-rejection", "oversized"): (
-            "A prompt far over the context was",
-            "Prompts far over the context were",
+            "A prompt longer than the context was",
+            "Prompts longer than the context were",
             "refused",
         ),
         ("arrival-rejection", "one-batch"): (
