@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ckptlog.analysis.to_records import summarize
 from ckptlog.errors import CkptlogError, UsageError
 from ckptlog.records import Report
 from ckptlog.report.as_json import render_json
@@ -23,6 +22,9 @@ def cut_down(report: Report, numbers: Sequence[int]) -> tuple[Report, Selection 
     """The report with only these turns, and which they are; unchanged if they are all."""
     if len(numbers) == len(report.turns):
         return report, None
+    # imported here: with it comes Polars, which the first screen must not wait for
+    from ckptlog.analysis.to_records import summarize
+
     turns = [report.turns[number - 1] for number in numbers]
     part = msgspec.structs.replace(report, turns=turns, summary=summarize(turns))
     return part, Selection(list(numbers), len(report.turns))
