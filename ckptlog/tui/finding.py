@@ -25,9 +25,12 @@ def finding_content(book: Book, item: Numbered, glyphs: Glyphs) -> Content:
     lines = [_heading(book, item, failed)]
     why = turn.explanation or turn.headline
     if failed:
+        # what to do comes first: on a small screen the reason takes all the room
+        todo = fix_lines(turn.fixes, glyphs)
+        lines += todo[:1]
         if why:
             lines.append(Content(glyphs.text(why)))
-        lines += fix_lines(turn.fixes, glyphs)
+        lines += todo[1:]
     else:
         if turn.headline:
             lines.append(Content(glyphs.text(turn.headline)))
