@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from ckptlog.records import TurnRecord
-from ckptlog.report.capture import capture_command
+from ckptlog.report.capture import capture_lines
 from ckptlog.report.digest import Numbered
 from ckptlog.report.text_findings import message_of
 from ckptlog.report.words import request_words
@@ -111,7 +111,7 @@ class MismatchPane(RowList):
         if run is not None and run.slots_debug:
             return []
         rows = [[], [Piece("To see both texts next time, start the server like this:", "dim")]]
-        return rows + [[Piece(f"  {line}", "flag")] for line in capture_command([run] if run else [])]
+        return rows + [[Piece(f"  {line}", "flag")] for line in capture_lines(self.book.report, [run] if run else [])]
 
     def _texts(self, turn: TurnRecord, old: str, new: str) -> None:
         before = _common_before(turn)
