@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-#: below these a loss is harmless: tokens, or tokens and share of the prompt
-HARMLESS = 128
-HARMLESS_SHARE = (512, 0.05)
-#: a turn that reused at most so many tokens started over
-STARTED_OVER = 8
+#: a re-prefill that lost fewer tokens than this is harmless ...
+HARMLESS_TOKENS = 128
+#: ... or fewer than this, if they are less than this share of the prompt
+HARMLESS_TOKENS_OF_LONG = 512
+HARMLESS_SHARE = 0.05
+#: a reuse point up to here counts as "from token 0" (BOS, a template's first header)
+NOTHING_CACHED = 8
 
 
-def is_costly_loss(n_lost: int, n_prompt: int) -> bool:
-    """Whether losing ``n_lost`` tokens of a prompt of ``n_prompt`` is costly."""
-    below, share = HARMLESS_SHARE
-    return n_lost >= HARMLESS and not (n_lost < below and n_lost < share * n_prompt)
+def is_costly_loss(n_lost: int, n_prompt: int | None) -> bool:
+    """Whether losing ``n_lost`` tokens of a prompt of ``n_prompt`` (null: unknown) is costly."""
+    if n_lost < HARMLESS_TOKENS:
+        return False
+    small_part = n_prompt is not None and n_lost < HARMLESS_SHARE * n_prompt
+    return not (n_lost < HARMLESS_TOKENS_OF_LONG and small_part)
 
 
 def is_costly_turn(n_common: int, n_cached: int, n_prompt: int) -> bool:
@@ -20,4 +24,4 @@ def is_costly_turn(n_common: int, n_cached: int, n_prompt: int) -> bool:
     n_lost = n_common - n_cached
     if n_lost <= 0 or not is_costly_loss(n_lost, n_prompt):
         return False
-    return n_cached <= STARTED_OVER or n_lost > n_common / 2
+    return n_cached <= NOTHING_CACHED or n_lost > n_common / 2

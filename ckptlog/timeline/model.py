@@ -82,7 +82,6 @@ class Selection:
     #: base values of "looking for better prompt"
     base_f_keep: float | None = None
     base_sim: float | None = None
-    looked: bool = False
     candidates: list[tuple[int, int, float, float]] = field(default_factory=list)  # n_tokens, lcp, f_keep, f_sim
     found: tuple[float, float] | None = None
     found_line: int | None = None
@@ -90,11 +89,8 @@ class Selection:
     load_failed_line: int | None = None
     load_failed_text: str | None = None
     text: str | None = None
-    #: cache entries dropped while making room, with their line
+    #: where the slot's old content was saved before the choice took effect
     saved_line: int | None = None
-    skipped_too_big: Quote | None = None
-    #: an entry that was dropped for room while this slot was being chosen
-    removed: Quote | None = None
 
 
 @dataclass(slots=True)
@@ -271,11 +267,9 @@ class Run:
     #: kinds of memory hints read from checkpoint lines
     cp_equal: int = 0  # checkpoint lines with pos_min == pos_max
     cp_wide: int = 0  # with pos_min < pos_max
-    saw_trace: bool = False
     n_created: int = 0
     #: finished prompts (of a length that makes a checkpoint) whose list would have been shown
     n_prompts_shown: int = 0
-    n_ctx_shifts: int = 0
     cp_size_mib: float | None = None
     turns: list[Turn] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)

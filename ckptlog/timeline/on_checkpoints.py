@@ -46,7 +46,6 @@ class ListMessages(StreamState):
         if state is None or turn is None:
             return
         run = self._need_run()
-        run.n_ctx_shifts += 1
         run.context_shift = True
         f = e.f
         turn.shifts.append(Shift(e.line, e.text or "", f["n_keep"], f["n_left"], f["n_discard"], e.t))

@@ -133,7 +133,6 @@ class PromptMessages(StreamState):
         n_tokens = e.f.get("n_tokens")
         if isinstance(n_tokens, int):
             turn.batch_starts.append(n_tokens)
-            self._need_run().saw_trace = True
 
     def on_prompt_progress(self, e: Event) -> None:
         _, turn = self._turn(e)

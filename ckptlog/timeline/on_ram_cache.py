@@ -7,7 +7,6 @@ from typing import Any
 from ckptlog.events import Event
 from ckptlog.timeline.cache import CacheEntry
 from ckptlog.timeline.model import Dropped
-from ckptlog.timeline.slot import quote
 from ckptlog.timeline.stream_state import StreamState
 
 
@@ -60,32 +59,24 @@ class RamCacheMessages(StreamState):
 
     def on_cache_state_too_big(self, e: Event) -> None:
         entry = self.cache.skip_pending()
-        if self.selection is not None:
-            self.selection.skipped_too_big = quote(e.line, e.text)
         if entry is not None:
             self.cache.dropped.append(Dropped(entry.n_tokens, e.line, e.text, "too-big"))
 
     def on_cache_removing_obsolete(self, e: Event) -> None:
         self.cache.remove_obsolete(e.f["n_tokens"])
 
-    def _drop_oldest(self, e: Event, why: str) -> None:
-        self.cache.drop_oldest(e.line, e.text, why)
-        if self.selection is not None:
-            self.selection.removed = quote(e.line, e.text)
-
     def on_cache_making_room(self, e: Event) -> None:
-        self._drop_oldest(e, "making-room")
+        self.cache.drop_oldest(e.line, e.text, "making-room")
 
     def on_cache_size_limit(self, e: Event) -> None:
-        self._drop_oldest(e, "size-limit")
+        self.cache.drop_oldest(e.line, e.text, "size-limit")
 
     def on_cache_token_limit(self, e: Event) -> None:
-        self._drop_oldest(e, "token-limit")
+        self.cache.drop_oldest(e.line, e.text, "token-limit")
 
     def on_cache_looking(self, e: Event) -> None:
         self.cache.settle()
         if self.selection is not None:
-            self.selection.looked = True
             self.selection.base_f_keep = e.f.get("f_keep")
             self.selection.base_sim = e.f.get("sim")
 

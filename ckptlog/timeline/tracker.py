@@ -68,10 +68,6 @@ class Tracker:
         """One a port, in the order in which they began."""
         return list(self._streams.values())
 
-    def keep_runs(self) -> list[Run]:
-        """The runs worth telling: a router parent's own lines make none where its children have turns."""
-        return [run for run in self.runs if run.n_turns or run.start_seen or len(self.runs) == 1]
-
     def new_run(self, port: int | None, line: int) -> Run:
         run = Run(self._first_run + len(self.runs), self.source, line, line, port=port)
         self.runs.append(run)

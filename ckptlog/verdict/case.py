@@ -6,24 +6,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from ckptlog.records import Basis, Evidence
+from ckptlog.replay.loss import NOTHING_CACHED, is_costly_loss
 from ckptlog.server.rules import Rules, rules_for
 from ckptlog.timeline.model import Checkpoint, Run, Turn
-
-#: a re-prefill that lost fewer tokens than this is harmless ...
-HARMLESS_TOKENS = 128
-#: ... or fewer than this, if they are less than this share of the prompt
-HARMLESS_TOKENS_OF_LONG = 512
-HARMLESS_SHARE = 0.05
-#: a reuse point up to here counts as "from token 0" (BOS, a template's first header)
-NOTHING_CACHED = 8
-
-
-def costly(lost: int, n_prompt: int | None) -> bool:
-    """Is a loss of that many tokens worth a person's attention? (docs/outcomes: severity)"""
-    if lost < HARMLESS_TOKENS:
-        return False
-    small_part = n_prompt is not None and lost < HARMLESS_SHARE * n_prompt
-    return not (lost < HARMLESS_TOKENS_OF_LONG and small_part)
 
 
 @cache
@@ -72,7 +57,7 @@ class Case:
         """Was what the slot held lost at a cost? Null where the range does not decide."""
         if self.lost is None:
             return None
-        low, high = (costly(lost, self.turn.n_prompt) for lost in self.lost)
+        low, high = (is_costly_loss(lost, self.turn.n_prompt) for lost in self.lost)
         return low if low == high else None
 
     @cached_property
@@ -82,7 +67,7 @@ class Case:
         if turn.n_known is None or turn.n_cached is None:
             return False
         here = self.common[1] if self.common is not None else 0
-        return turn.n_known > max(here, turn.n_cached) and costly(turn.n_known - max(here, turn.n_cached), turn.n_prompt)
+        return turn.n_known > max(here, turn.n_cached) and is_costly_loss(turn.n_known - max(here, turn.n_cached), turn.n_prompt)
 
     @cached_property
     def common_basis(self) -> Basis:

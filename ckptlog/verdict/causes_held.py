@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.verdict import fixes
-from ckptlog.verdict.case import NOTHING_CACHED, Case
+from ckptlog.verdict.case import Case
 from ckptlog.verdict.returning import returning_hint
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, present, quote_search

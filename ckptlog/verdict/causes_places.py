@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ckptlog.records import Basis, Fix
+from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.verdict import faults, fixes
-from ckptlog.verdict.case import NOTHING_CACHED, Case, rules_of
+from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
 from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, first_user_start

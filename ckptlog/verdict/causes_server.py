@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
+from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.verdict import faults, fixes
-from ckptlog.verdict.case import NOTHING_CACHED, Case, rules_of
+from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, present, quote_search, start_not_matched
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ckptlog.verdict.case import HARMLESS_SHARE, HARMLESS_TOKENS, HARMLESS_TOKENS_OF_LONG, NOTHING_CACHED
+from ckptlog.replay.loss import HARMLESS_SHARE, HARMLESS_TOKENS, HARMLESS_TOKENS_OF_LONG, NOTHING_CACHED
 from ckptlog.verdict.catalogue import Entry, entries
 from ckptlog.verdict.outcomes import NEAR_MISS
 

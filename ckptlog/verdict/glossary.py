@@ -5,7 +5,7 @@ Each text: a title line, a blank line, paragraphs; a last paragraph may begin wi
 
 from __future__ import annotations
 
-from ckptlog.verdict.case import HARMLESS_SHARE, HARMLESS_TOKENS, HARMLESS_TOKENS_OF_LONG
+from ckptlog.replay.loss import HARMLESS_SHARE, HARMLESS_TOKENS, HARMLESS_TOKENS_OF_LONG
 
 OUTCOMES: dict[str, str] = {
     "arrival-rejection": """

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ckptlog.records import Basis, Outcome
+from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED
 from ckptlog.timeline.figures import refused
 from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.timeline.refusals import ONE_BATCH
-from ckptlog.verdict.case import HARMLESS_TOKENS, NOTHING_CACHED, Case
+from ckptlog.verdict.case import Case
 
 #: a refused prompt up to this ratio of the limit is a near miss
 NEAR_MISS = 1.1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
+from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.verdict import faults, fixes
-from ckptlog.verdict.case import NOTHING_CACHED, Case
+from ckptlog.verdict.case import Case
 from ckptlog.verdict.triggers import first_user_start
 
 #: a new first message parts from the old one behind the header of its turn, some tokens after its start

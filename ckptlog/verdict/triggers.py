@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ckptlog.records import Basis
+from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.timeline.model import Run, Turn
-from ckptlog.verdict.case import NOTHING_CACHED, Case, rules_of
+from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.returning import lost_before
 
 #: trigger -> the text that ``ckptlog explain`` prints

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckptlog.records import TurnRecord
-from ckptlog.verdict.case import costly
+from ckptlog.replay.loss import is_costly_loss as costly
 
 from .lines import Log
 
