@@ -42,6 +42,8 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     _partial_work(turn)
     _common(run, turn)
     _without_impossible_reuse(turn)
+    if turn.list_visible and _given_by_age(turn):
+        run.slots_not_compared = True
     if turn.list_visible and turn.prompt_done and (turn.n_prompt or 0) >= SURE_TO_CHECKPOINT:
         run.n_prompts_shown += 1
 
@@ -96,9 +98,8 @@ def _refused_figures(turn: Turn) -> None:
 
 def _child_figures(turn: Turn) -> None:
     """A child shares its parent's prompt: nothing is evaluated for it."""
-    if turn.n_processed is not None:
-        _set(turn, "n_prompt", turn.n_processed, "derived")
-    if turn.n_prompt is None and turn.n_released is not None and turn.n_generated is not None:
+    # its timing repeats what the parent evaluated, which is less than the prompt where something was reused
+    if turn.n_released is not None and turn.n_generated is not None:
         _set(turn, "n_prompt", turn.n_released - turn.n_generated + 1, "derived")
     turn.n_processed = 0
     turn.basis["n_processed"] = "derived"
@@ -410,7 +411,10 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
                 return None, "derived"
             # one more is subtracted only when the whole prompt is in common
             if n_prompt is not None and common == n_prompt - 1:
-                return _whole_or_one_less(turn, n_prompt), "derived"
+                exact = _whole_or_one_less(turn, n_prompt)
+                if exact is None:
+                    turn.n_common_range = (common, n_prompt)
+                return exact, "derived"
             return common, "derived"
         return None, "derived"
     if turn.restored is not None or turn.forced is not None or turn.chunk_moves:
@@ -419,25 +423,69 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
         # every line between "new prompt" and the first batch would be there: there was no search
         if turn.need_one_token is not None and n_prompt is not None:
             return n_prompt, "derived"
+        if n_cached == 0 and _not_compared(run, turn):
+            # no search is made either where the request forbids reuse, and nothing else tells the two apart
+            turn.n_common_range = (0, min(n_prompt or 0, turn.n_held or 0))
+            return None, "derived"
         return n_cached, "derived"
     if turn.need_one_token is not None and n_prompt is not None:
         return n_prompt, "derived"
     return None, "derived"
 
 
+#: a free slot that holds more than this share of the prompt is never given by age, whatever the build's default
+ALIKE = 0.5
+
+
+def _given_by_age(turn: Turn) -> bool:
+    """Did the slot come by its age, though it held much of the prompt?"""
+    selection = turn.selection
+    if selection is None or selection.how != "lru" or turn.cache_loaded or not turn.n_held_slot:
+        return False
+    return (turn.n_cached or 0) > ALIKE * (turn.n_prompt or 0) > 0
+
+
+#: from here on every free slot that holds something is compared with the prompt, a line each at the level of
+#: "new prompt"
+COMPARES_SINCE = 10178
+
+
+def _not_compared(run: Run, turn: Turn) -> bool:
+    """Was a used slot taken without a look at what it holds (--slot-prompt-similarity 0)?"""
+    selection = turn.selection
+    if selection is None or selection.how != "lru" or not turn.n_held_slot or turn.cache_loaded:
+        return False
+    return run.slots_not_compared or (run.build_min >= COMPARES_SINCE and not selection.slot_lcp)
+
+
 def _whole_or_one_less(turn: Turn, n_prompt: int) -> int | None:
     """Both n_prompt and n_prompt - 1 give this threshold: the ratios must decide."""
     selection = turn.selection
-    if selection is None:
-        return None
+    ranged: Range | None = None
     if turn.cache_loaded:
         ranged = _loaded_range(turn)
-    else:
+    elif selection is not None:
         if turn.slot in selection.slot_lcp:
             return selection.slot_lcp[turn.slot] if turn.slot is not None else None
         ranged = _common_slot(turn)[1]
+    windowed = _window_range(turn, n_prompt)
+    if windowed is not None:
+        met = meet(ranged, windowed)
+        ranged = ranged if _empty(met) else met
     fits = [n for n in (n_prompt - 1, n_prompt) if ranged is None or ranged[0] <= n <= ranged[1]]
     return fits[0] if len(fits) == 1 else None
+
+
+def _window_range(turn: Turn, n_prompt: int) -> Range | None:
+    """What the two rows of token ids around the mismatch say: does one of the two token lists end there?"""
+    if len(turn.mismatch_ids) != 2:
+        return None
+    old, new = turn.mismatch_ids
+    if any(a != b for a, b in zip(old, new, strict=False)):
+        return 0, n_prompt - 1
+    if turn.n_held is None:
+        return None
+    return min(turn.n_held, n_prompt), min(turn.n_held, n_prompt)
 
 
 def _loaded_range(turn: Turn) -> Range | None:
@@ -468,7 +516,7 @@ def _narrow(run: Run, turn: Turn, ranged: Range) -> tuple[int | None, Range, Bas
         return None, ranged, "derived"
     if low == high:
         return low, (low, high), "derived"
-    plain = run.memory == "plain" and not turn.chunk_moves and n_cached is not None
+    plain = run.memory == "plain" and not turn.chunk_moves and not (n_cached == 0 and _not_compared(run, turn))
     if plain and n_cached is not None and low <= n_cached <= high:
         if turn.n_prompt is not None and n_cached == turn.n_prompt - 1 and high >= turn.n_prompt:
             return None, (n_cached, turn.n_prompt), "derived"

@@ -78,6 +78,7 @@ class Selection:
     #: exact common prefix per slot from "checking sim = s (lcp/n)", and n_prompt from the same
     slot_lcp: dict[int, int] = field(default_factory=dict)
     n_prompt: int | None = None
+    #: what a similarity must exceed (--slot-prompt-similarity)
     thold: float | None = None
     #: base values of "looking for better prompt"
     base_f_keep: float | None = None
@@ -237,6 +238,8 @@ class Run:
     build: int | None = None
     build_min: int = 0
     build_max: int | None = None
+    #: a slot was given by age although it held much of the prompt: --slot-prompt-similarity 0
+    slots_not_compared: bool = False
     bracket_broken: bool = False
     model: str | None = None
     arch: str | None = None

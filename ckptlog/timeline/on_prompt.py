@@ -21,7 +21,23 @@ class PromptMessages(StreamState):
         turn = self._open(state, e, start_seen=True)
         if e.f.get("is_child"):
             turn.is_child = True
+        else:
+            self._adopt(turn)
         self.selection = None
+
+    def _adopt(self, parent: Turn) -> None:
+        """Tell the children of a request with n > 1 whose they are.
+
+        They are launched just before their parent, and their task ids follow its own (source: launch_slots).
+        """
+        if parent.task is None:
+            return
+        for state in self.slots.values():
+            child = state.turn
+            if child is None or not child.is_child or child.child_of is not None or child.task is None:
+                continue
+            if parent.task < child.task <= parent.task + len(self.slots):
+                child.child_of = parent.task
 
     def on_copying_to_child(self, e: Event) -> None:
         child = self.slots.get(e.f.get("child", -1))
@@ -32,6 +48,9 @@ class PromptMessages(StreamState):
         turn.is_child = True
         parent = self.slots.get(e.slot) if e.slot is not None else None
         if parent is not None:
+            if parent.turn is not None and parent.turn.n_prompt is not None:
+                turn.n_prompt = parent.turn.n_prompt
+                turn.basis["n_prompt"] = "derived"
             turn.cleared.extend(child.clear_list("copied", e.line, None, turn))
             child.list_lost.clear()
             child.held = parent.held

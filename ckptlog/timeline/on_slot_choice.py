@@ -18,9 +18,11 @@ class SlotChoice(StreamState):
             # a slot asked for by number is compared behind the line that names it
             chosen.slot_lcp[e.slot] = e.f["lcp"]
             chosen.n_prompt = e.f["n_tokens"]
+            chosen.thold = e.f.get("thold")
             return
         self.slot_lcp[e.slot] = e.f["lcp"]
         self.checked_prompt = e.f["n_tokens"]
+        self.checked_thold = e.f.get("thold")
 
     def _select(self, e: Event, how: str) -> Selection | None:
         if e.slot is None:
@@ -31,6 +33,7 @@ class SlotChoice(StreamState):
         selection = Selection(e.slot, e.line, how, text=e.text)
         selection.slot_lcp, self.slot_lcp = self.slot_lcp, {}
         selection.n_prompt, self.checked_prompt = self.checked_prompt, None
+        selection.thold, self.checked_thold = self.checked_thold, None
         self.selection = selection
         state = self._slot(e.slot)
         state.selection = selection

@@ -45,6 +45,7 @@ class StreamState:
         self.selection: Selection | None = None
         self.slot_lcp: dict[int, int] = {}
         self.checked_prompt: int | None = None
+        self.checked_thold: float | None = None
         self.idle_slot: int | None = None
         self.last_slot: SlotState | None = None
         self.last_t: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.replay.loss import NOTHING_CACHED
+from ckptlog.timeline.model import Turn
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.returning import returning_hint
@@ -66,7 +67,8 @@ class SlotTaken(CauseRule):
 
     What happened: the server held more of this prompt in another slot or in the RAM prompt cache than in the
     slot that was given to the request, and did not use it (the slot was busy or asked for by number, or the
-    saved prompt keeps too little of itself: an entry is loaded only if at least a quarter of it is in common).
+    saved prompt keeps too little of itself: an entry is loaded only if at least a quarter of it is in common;
+    or the share of the prompt that the slot held does not exceed --slot-prompt-similarity).
 
     How to see it: a better "checking sim" or "prompt with length ... lcp" line at the slot's choice.
 
@@ -103,10 +105,26 @@ class SlotTaken(CauseRule):
             if selection is not None and selection.how == "id":
                 why = "The request asked for its slot by number"
                 todo.insert(0, fixes.free_slot_choice())
+            elif other is not None and (share := _too_little_alike(turn)) is not None:
+                # only slots that are free are compared
+                why = (
+                    f"That slot was free, but it is used only where more than {share[1]:.0%} of the prompt is in common "
+                    f"(--slot-prompt-similarity {share[1]:g}; {share[0]:.0%} here)"
+                )
+                todo.insert(0, fixes.lower_similarity(share[0]))
             todo += present(fixes.larger_ram_cache(run))
         shared = f"{turn.n_common:,}" if turn.n_common is not None else "fewer"
         text = f"{turn.n_known:,} tokens of this prompt were held by {where}; the slot that was used shared only {shared}. {why}."
         return Finding(self.name, text, "derived", todo, not_helping(case))
+
+
+def _too_little_alike(turn: Turn) -> tuple[float, float] | None:
+    """The best share of the prompt held by a free slot and the share that it had to exceed, where it did not."""
+    selection = turn.selection
+    if selection is None or selection.thold is None or not selection.n_prompt or turn.n_known is None:
+        return None
+    share = turn.n_known / selection.n_prompt
+    return (share, selection.thold) if share <= selection.thold else None
 
 
 class PromptCacheEvicted(CauseRule):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
+from ckptlog.server.builds import NEWEST, flag_exists
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
@@ -30,6 +31,8 @@ class CheckpointsDisabled(CauseRule):
         run = case.run
         if run.memory == "plain" or run.swa_full:
             return None
+        if turn_searched_for_nothing(case):
+            return None  # no search was made, so no checkpoint would have been looked at
         said = run.checkpoints_enabled is False
         # builds up to b9305 don't print the setting; none after finished prompts proves it as well
         never = run.checkpoints_enabled is None and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
@@ -44,6 +47,20 @@ class CheckpointsDisabled(CauseRule):
             [fixes.enable_checkpoints(run), *present(fixes.swa_full(run))],
             not_helping(case),
         )
+
+
+def turn_searched_for_nothing(case: Case) -> bool:
+    """Was nothing reused and no search made, though there was something in common?
+
+    What is in common is reused without a search, or a search is made (policy, section 2): neither happens only
+    where the request forbade reuse.
+    """
+    turn = case.turn
+    if not turn.list_visible or turn.n_cached != 0 or turn.basis.get("n_cached") != "observed":
+        return False
+    if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
+        return False
+    return case.common is not None and case.common[0] > NOTHING_CACHED and bool(turn.batch_starts)
 
 
 class CacheOff(CauseRule):
@@ -64,25 +81,26 @@ class CacheOff(CauseRule):
 
     def find(self, case: Case) -> Finding | None:
         turn = case.turn
-        if not turn.list_visible or turn.n_cached != 0 or turn.basis.get("n_cached") != "observed":
+        if not turn_searched_for_nothing(case) or case.common is None:
             return None
-        if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
-            return None
-        if case.common is None or case.common[0] <= NOTHING_CACHED or not turn.batch_starts:
-            return None
-        # without a search, what is in common is always reused: unless the request forbade it
         q = turn.selected_quote
         if q is not None:
             case.quote(q.line, q.text, "the slot held a common prefix")
+        newest = case.run.build_max or NEWEST
+        flag = flag_exists("--no-cache-prompt", newest, newest) is True
+        server_wide = ", or the server was started with --no-cache-prompt" if flag else ""
+        unless = ", unless the server was started with --no-cache-prompt" if flag else ""
         return Finding(
             self.name,
             f"The slot held {case.common[0]:,} tokens of this prompt, and the server did not even look for a way to "
-            'reuse them: the request was sent with "cache_prompt": false (or, rarely, with another LoRA than before).',
+            f'reuse them: the request was sent with "cache_prompt": false{server_wide} (or, rarely, with another LoRA '
+            "than before).",
             "derived",
             [
                 Fix(
                     "send-cache-prompt",
-                    'Let the client send "cache_prompt": true, or leave the field out (true is the default).',
+                    'Let the client send "cache_prompt": true, or leave the field out (true is the default'
+                    f"{unless}).",
                 )
             ],
         )

@@ -71,7 +71,7 @@ def limit_stop(case: Case, judged: Judged) -> Finding:
     q = turn.release_quote
     if q is not None:
         case.quote(q.line, q.text, "the slot was full to the last token when generation ended")
-    generated = f" after {turn.n_generated:,} tokens" if turn.n_generated is not None else ""
+    generated = f" after {turn.n_generated:,} token{'s' if turn.n_generated != 1 else ''}" if turn.n_generated is not None else ""
     full = f"the slot's {limit:,} tokens" if limit else "the slot"
     text = (
         f"The answer was cut off{generated}: prompt and answer filled {full}. The client saw only "

@@ -122,6 +122,16 @@ def free_slot_choice() -> Fix:
     )
 
 
+def lower_similarity(share: float) -> Fix:
+    """``share``: how much of the prompt the better slot held, between 0 and 1."""
+    value = "0.1" if share > 0.1 else f"{max(0.001, share * 0.9):.2g}"
+    return Fix(
+        "lower-slot-similarity",
+        "Let a slot be used again for prompts that are less alike (0.1 is the default).",
+        ["--slot-prompt-similarity", value],
+    )
+
+
 def larger_ram_cache(run: Run, mib: int | None = None) -> Fix | None:
     if flag_exists("--cache-ram", run.build_min or None, run.build_max) is False:
         return None

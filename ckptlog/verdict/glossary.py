@@ -159,6 +159,12 @@ FIXES: dict[str, str] = {
 
         message_delimiters in the request (b10227 and later) tells the server where messages begin, for prompts whose
         template does not.""",
+    "lower-slot-similarity": """
+        Let less alike prompts use a slot again
+
+        --slot-prompt-similarity N (0.1 by default): a free slot is used again only for a prompt of which it holds more
+        than this share. With a high value a conversation that grew by a long message gets another slot and starts
+        anew. 0 switches the comparison off: always the slot that was idle longest.""",
     "give-each-conversation-a-slot": """
         A slot for each conversation
 

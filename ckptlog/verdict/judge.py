@@ -59,9 +59,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
         confidence = max(confidence, finding.confidence, key=ORDER.index)
     missing = list(finding.missing) if finding is not None else []
     if judged.outcome == "unknown":
-        missing.append(
-            "what this turn reused (run with -lv 4)" if not turn.list_visible else "the beginning of this turn"
-        )
+        missing.append(_open_question(turn))
     prefill = judged.outcome == "checkpoint-reprefill" or "checkpoint-reprefill" in judged.also
     return Verdict(
         outcome=judged.outcome,
@@ -81,6 +79,14 @@ def judge(run: Run, turn: Turn) -> Verdict:
         not_fixes=finding.not_fixes if finding is not None else [],
         missing=missing,
     )
+
+
+def _open_question(turn: Turn) -> str:
+    """What the log would have to show for an outcome."""
+    if turn.n_cached is not None:
+        what = "how much of the prompt the slot held before this turn"
+        return what if turn.list_visible else f"{what} (run with -lv 4)"
+    return "the beginning of this turn" if turn.list_visible else "what this turn reused (run with -lv 4)"
 
 
 def _finding(case: Case, judged: Judged) -> Finding | None:

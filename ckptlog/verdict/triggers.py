@@ -34,6 +34,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     held = turn.n_held
     if held == 0:
         return None, "derived"
+    if 0 < turn.n_prompt <= low and low == high:
+        return _all_of_it(turn, low, held)
     if high <= NOTHING_CACHED:
         return "other-conversation", "derived"
     shifted = _shifted_before(turn)
@@ -42,11 +44,7 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     if low != high:
         return _from_range(turn, low, high, held)
     common = low
-    basis: Basis = "derived" if turn.basis.get("n_common") != "inferred" else "inferred"
-    if common >= turn.n_prompt:
-        previous = turn.previous
-        same = previous is not None and previous.n_prompt == turn.n_prompt
-        return ("repeated" if same or (held is not None and held == common) else "shrunk"), basis
+    basis = _basis(turn)
     if held is not None and common >= held:
         return "appended", basis
     if shifted:
@@ -70,6 +68,17 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     ):
         return "reasoning-dropped", "inferred"
     return "edited", basis
+
+
+def _basis(turn: Turn) -> Basis:
+    return "derived" if turn.basis.get("n_common") != "inferred" else "inferred"
+
+
+def _all_of_it(turn: Turn, common: int, held: int | None) -> tuple[str, Basis]:
+    """The slot held all of the prompt, be it ever so short."""
+    previous = turn.previous
+    same = previous is not None and previous.n_prompt == turn.n_prompt
+    return ("repeated" if same or held == common else "shrunk"), _basis(turn)
 
 
 def cuts_every_user_start(run: Run) -> bool:

@@ -16,7 +16,7 @@ def _again(n_lost: int | None, lost_ms: float | None, lost: tuple[int, int] | No
     elif lost is not None:
         count = f"{lost[0]:,} to {lost[1]:,} tokens"
     else:
-        return "tokens that it had before"
+        return "part of it or all"
     return count + (f" ({seconds(lost_ms)})" if lost_ms else "")
 
 

@@ -102,6 +102,9 @@ def compare(truth: Truth, report: Report, name: str = "") -> Comparison:
         for key, value in request.verdict.items():
             if truth.build == NEWEST and getattr(turn, key) != value:
                 disagree(f"{where}: {key} is {getattr(turn, key)!r}, expected {value!r}")
+        if request.choices and request.status == 200:
+            for text in _wrong_children(request, turn, report):
+                disagree(f"{where}: {text}")
         proof = prove_checkpoints(truth, request, turn)
         if proof is not None:
             result.checkpoints_proved += 1
@@ -193,6 +196,16 @@ def _wrong_outcome(request: Request, turn: TurnRecord) -> str | None:
     return None
 
 
+def _wrong_children(request: Request, parent: TurnRecord, report: Report) -> Iterable[str]:
+    """A request for n answers has n - 1 children with the parent's prompt, of which nothing is evaluated."""
+    children = [t for t in report.turns if t.child_of == parent.task and t.run == parent.run]
+    if len(children) != (request.choices or 1) - 1:
+        yield f"{len(children)} children, the client asked for {request.choices} answers"
+    for child in children:
+        if (child.n_prompt, child.n_processed) != (request.n_prompt, 0):
+            yield f"child {child.task} has a prompt of {child.n_prompt}, {child.n_processed} processed"
+
+
 def prove_checkpoints(truth: Truth, request: Request, turn: TurnRecord) -> str | None:
     """Hold the list ckptlog rebuilt against where the server really resumed.
 
@@ -208,7 +221,7 @@ def prove_checkpoints(truth: Truth, request: Request, turn: TurnRecord) -> str |
         return None
     if turn.n_common != turn.n_common_slot or reused >= common or not common:
         return None
-    if turn.cause == "cache-off" or reused == (request.n_prompt or 0) - 1:
+    if request.cache_prompt is False or turn.cause == "cache-off" or reused == (request.n_prompt or 0) - 1:
         return None
     held = turn.checkpoints.before
     if truth.model in ("hybrid", "recurrent"):

@@ -178,7 +178,7 @@ class Player:
         request = self._record(step.label or f"{type(step).__name__.lower()} in chat {step.chat}", endpoint)
         request.n_prompt_client, request.prompt_ids = len(ids), ids
         request.expect, request.verdict = step.expect, step.verdict
-        request.choices = step.choices
+        request.choices, request.cache_prompt = step.choices, step.cache_prompt
         if self._one_slot():
             request.slot = 0
         if step.drop is not None:

@@ -38,6 +38,8 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     #: number of answers asked for, if more than one
     choices: int | None = None
     cancelled: bool | None = None
+    #: whether the request allowed reuse, where it said so
+    cache_prompt: bool | None = None
     #: "returned" or "tokenized again": where the answer's token ids come from
     gen_tokens: str | None = None
     #: common prefix with what the slot held just before, and the best one with anything seen so far
