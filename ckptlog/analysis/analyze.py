@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from ckptlog.analysis.analysis import Analysis
 from ckptlog.analysis.analyzer import Analyzer
 from ckptlog.analysis.collector import no_collector
-from ckptlog.analysis.parallel import analyze_in_parts, how_many
+from ckptlog.analysis.parallel import analyze_in_parts
 from ckptlog.analysis.parts import Joined, Undivided
 from ckptlog.intake.reader import CHUNK_BYTES, read_chunks
 from ckptlog.intake.sources import Source, expand
+from ckptlog.processes import dismiss, how_many
 
 #: from this size on memory counts for more than the time of a second reading
 BIG_BYTES = 64 << 20
@@ -54,8 +55,8 @@ def analyze(
             if stopped is not None and stopped():
                 break
             analyzer.begin(source)
-            for chunk in read_chunks(source, chunk_bytes=chunk_bytes, max_bytes=max_bytes, stopped=stopped):
-                analyzer.feed(chunk)
+            chunks = read_chunks(source, chunk_bytes=chunk_bytes, max_bytes=max_bytes, stopped=stopped)
+            for _ in analyzer.feed_all(chunks):
                 if progress is not None:
                     progress(source.facts.raw_bytes)
         analyzer.finish()
@@ -78,3 +79,5 @@ def _in_parts(
             return analyze_in_parts(source.path, processes, progress)
         except Undivided:
             return None
+        finally:
+            dismiss()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, cast
 
+from ckptlog.analysis.ahead import ahead
 from ckptlog.analysis.kept import KeptTurns
 from ckptlog.analysis.to_records import checkpoint_record, run_record, turn_record
-from ckptlog.events import Drift, Extractor, Tally
+from ckptlog.events import Drift, Event, Extractor, Tally
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
 from ckptlog.records import CheckpointRecord, Ended, RunRecord, SourceRecord, TurnRecord
@@ -55,9 +56,19 @@ class Analyzer:
         self._trackers.append(Tracker(len(self.sources) - 1, self._turn_done, before=before))
 
     def feed(self, chunk: Chunk) -> None:
-        events = self._extractors[-1].feed(chunk)
-        if events:
-            self._trackers[-1].feed(events)
+        self._take(chunk, self.extractor.events(chunk))
+
+    def feed_all(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """Feeds chunk after chunk, reading one ahead; yields each when it is done."""
+        extractor = self.extractor
+        for chunk, events in ahead(chunks, lambda chunk: (chunk, extractor.events(chunk))):
+            self._take(chunk, events)
+            yield chunk
+
+    def _take(self, chunk: Chunk, events: list[Event]) -> None:
+        whole = self.extractor.windows.feed(events, chunk)
+        if whole:
+            self.tracker.feed(whole)
 
     def settle(self) -> None:
         """Hand over the turns that have been released, without waiting for the next line about their slots.

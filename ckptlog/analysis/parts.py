@@ -19,7 +19,8 @@ import msgspec
 
 from ckptlog.analysis.analyzer import Analyzer, source_record
 from ckptlog.events import Drift, Tally
-from ckptlog.events.extract import MAX_SHAPES, SAMPLE_LINES
+from ckptlog.events.extract import SAMPLE_LINES
+from ckptlog.events.shape_book import MAX_SHAPES
 from ckptlog.intake.encoding import SNIFF_BYTES, encoding_of
 from ckptlog.intake.reader import CHUNK_BYTES, Chunk, Feeder
 from ckptlog.intake.sources import Source, SourceFacts, open_raw
@@ -164,7 +165,7 @@ class Part:
         stream = tracker.streams[0]
         end = stream.end
         self.joint = Joint(
-            *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.index)
+            *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.book.index)
         )  # fmt: skip
 
     @property

@@ -20,7 +20,7 @@ FIGURES = ("n_prompt", "n_common", "n_common_slot", "n_known", "n_cached", "n_pr
 
 
 def _positions(checkpoints: list[Checkpoint]) -> list[int]:
-    return sorted(c.n_tokens for c in checkpoints)
+    return sorted([c.n_tokens for c in checkpoints]) if checkpoints else []
 
 
 def _seconds(t: int | None) -> float | None:
@@ -29,9 +29,8 @@ def _seconds(t: int | None) -> float | None:
 
 def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
     """One turn as the report shows it."""
-    basis = {
-        name: turn.basis[name] for name in FIGURES if name in turn.basis and getattr(turn, name) is not None
-    }
+    known = turn.basis
+    basis = {name: known[name] for name in FIGURES if name in known and getattr(turn, name) is not None}
     if verdict.n_lost is not None:
         basis["n_lost"] = _weaker(turn, "n_common", "n_cached")
     return TurnRecord(

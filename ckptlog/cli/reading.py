@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ckptlog.cli.common import tell, warn_all
+from ckptlog.processes import start_early
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -111,6 +112,8 @@ def read(
 
     ``partial``: Ctrl-C ends the reading, and what was read until then is analysed.
     """
+    if not partial:
+        start_early(logs)
     from ckptlog.analysis import analyze
 
     gc.set_threshold(_GC_THRESHOLD, 20, 20)

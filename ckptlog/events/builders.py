@@ -1,38 +1,106 @@
-"""Rows of numbers to events, by a function made for one shape.
+"""Numbers to events, by functions made for one shape.
 
-A log has a few dozen shapes and millions of lines, so the loop that makes an ``Event`` a row is the hottest
-Python there is. A comprehension with the field names written out takes a third of the time of a generic
-``dict(zip(names, values))``; it is compiled once a shape, from names that are the grammar's rule names.
+A log has a few dozen shapes and millions of lines, so what makes an ``Event`` of a line is the hottest Python
+there is. Such a function is compiled once a shape, with the field names (the grammar's rule names) and the places
+of their numbers written out; that takes a third of the time of a generic loop over them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ckptlog.events.event import Event, Wording
 
-Builder = Callable[[Iterable[tuple[Any, ...]], Wording, dict[str, Any]], list[Event]]
+#: (line number, microseconds, where the line's tokens begin, all tokens as integers, as floats, the raw line);
+#: null if a number can't be read
+Builder = Callable[
+    [int, int | None, int, Sequence[int | None], Sequence[float | None], str | None], Event | None
+]
+
+#: rows of (line number, microseconds, port, slot, task, one value a field, and the raw line if it is kept)
+RowBuilder = Callable[[Iterable[tuple[Any, ...]]], list[Event]]
 
 
-def builder(names: tuple[str, ...], *, with_text: bool, with_constants: bool) -> Builder:
-    """A function (rows, wording, constants) -> events.
+class NumberField(NamedTuple):
+    """A field that is the ``token``-th number token of the line, from 0."""
 
-    A row is (no, t, port, slot, task, one value a name in ``names``, and the raw line if ``with_text``).
-    """
-    if not all(name.isidentifier() for name in names):
-        raise ValueError(f"field names must be identifiers: {names}")
-    values = [f"v{i}" for i in range(len(names))]
-    pairs = [f"{name!r}: {value}" for name, value in zip(names, values, strict=True)]
-    if with_constants:
+    name: str
+    token: int
+    negative: bool
+    is_float: bool
+
+
+class Heads(NamedTuple):
+    """Which number tokens of a line are its port, slot and task; -1: none."""
+
+    port: int = -1
+    slot: int = -1
+    task: int = -1
+    task_negative: bool = False
+
+
+#: fields that the number pattern cuts, and that are none
+NO_NUMBERS = frozenset({"pointer"})
+
+
+def builder(
+    of: Wording, heads: Heads, numbers: Sequence[NumberField], constants: dict[str, Any], *, with_text: bool
+) -> Builder:
+    """The function for one shape; ``constants`` are fields that are the same in each of its lines."""
+    lines = ["def build(no, t, o, ints, floats, text):"]
+    pairs: list[str] = []
+    needed: list[str] = []
+    for i, field in enumerate(numbers):
+        lines.append(f"    v{i} = {'floats' if field.is_float else 'ints'}[o + {field.token}]")
+        sign = "-" if field.negative else ""
+        if field.name in NO_NUMBERS:
+            pairs.append(_pair(field.name, "None"))
+            continue
+        needed.append(f"v{i} is None")
+        pairs.append(_pair(field.name, f"{sign}v{i}"))
+    if needed:
+        lines += [f"    if {' or '.join(needed)}:", "        return None"]
+    if constants:
         pairs.append("**constants")
-    row = ", ".join(["no", "t", "port", "slot", "task", *values, *(["text"] if with_text else [])])
-    text = "text" if with_text else "None"
-    source = (
-        "def build(rows, of, constants):\n"
-        "    kind = of.kind\n"
-        f"    return [Event(of, no, t, port, slot, task, {{{', '.join(pairs)}}}, {text}, kind) for {row} in rows]\n"
+    task = _at(heads.task)
+    if heads.task_negative and heads.task >= 0:
+        lines += [f"    task = {task}", "    task = None if task is None else -task"]
+        task = "task"
+    fields = ", ".join(pairs)
+    lines.append(
+        f"    return Event(of, no, t, {_at(heads.port)}, {_at(heads.slot)}, {task}, {{{fields}}}, "
+        f"{'text' if with_text else 'None'}, kind)"
     )
-    namespace: dict[str, Any] = {"Event": Event}
-    exec(compile(source, "<builder of a shape>", "exec"), namespace)
-    return namespace["build"]  # type: ignore[no-any-return]
+    return _compiled(lines, of, constants)  # type: ignore[no-any-return]
+
+
+def row_builder(
+    of: Wording, names: Sequence[str], unread: Sequence[str], constants: dict[str, Any], *, with_text: bool
+) -> RowBuilder:
+    """The function for rows of one shape; fields named in ``unread`` are null."""
+    pairs = [_pair(name, f"v{i}") for i, name in enumerate(names)] + [_pair(name, "None") for name in unread]
+    if constants:
+        pairs.append("**constants")
+    row = ", ".join(["no", "t", "port", "slot", "task", *(f"v{i}" for i in range(len(names)))])
+    text = "text" if with_text else "None"
+    row += ", text" if with_text else ""
+    event = f"Event(of, no, t, port, slot, task, {{{', '.join(pairs)}}}, {text}, kind)"
+    return _compiled([f"def build(rows): return [{event} for {row} in rows]"], of, constants)  # type: ignore[no-any-return]
+
+
+def _pair(name: str, value: str) -> str:
+    """Two fields may have one name (a wording that prints a number twice): the last one counts."""
+    if not name.isidentifier():
+        raise ValueError(f"a field's name must be an identifier: {name}")
+    return f"{name!r}: {value}"
+
+
+def _compiled(lines: list[str], of: Wording, constants: dict[str, Any]) -> Any:
+    namespace: dict[str, Any] = {"Event": Event, "of": of, "kind": of.kind, "constants": constants}
+    exec(compile("\n".join(lines), "<builder of a shape>", "exec"), namespace)
+    return namespace["build"]
+
+
+def _at(token: int) -> str:
+    return "None" if token < 0 else f"ints[o + {token}]"

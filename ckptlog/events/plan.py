@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ckptlog.events.builders import Builder, builder
+from ckptlog.events.builders import Builder, Heads, NumberField, builder
 from ckptlog.events.event import Event, Wording
 from ckptlog.events.numbers import BEYOND, number_tokens, stamp_us, value
 from ckptlog.grammar import Message, MessageGrammar, Refused
 from ckptlog.intake.unwrap import Envelope, Span, unwrap
-
-
-class NumberField(NamedTuple):
-    """A field that is the ``token``-th number token of the line, from 0."""
-
-    name: str
-    token: int
-    negative: bool
-    is_float: bool
 
 
 class SliceField(NamedTuple):
@@ -46,6 +37,7 @@ WINDOW_HEADS = {"mismatch_old": "old: ...", "mismatch_new": "new: ..."}
 #: what may stand behind a message: spaces, and the code that switches a colour off
 LINE_END = re.compile(r"(?:\s|\x1b?\[[0-9;]*m)*$")
 
+NO_HEADS = Heads()
 NO_WORDING = Wording("", "", 0, None, None)
 
 
@@ -72,11 +64,11 @@ class Plan:
     in_json: bool = False
     constants: dict[str, Any] = field(default_factory=dict)
     time_index: int = -1
-    port_index: int = -1
-    slot_index: int = -1
-    task_index: int = -1
-    task_negative: bool = False
+    heads: Heads = NO_HEADS
     dotted_time: bool = False
+    #: number tokens that a line of this shape has; at least so many if free text follows (``open_ended``)
+    n_tokens: int = 0
+    open_ended: bool = False
     #: fields can't be read by number position: parse each line of this shape by itself
     by_line: bool = False
     keep_text: bool = False
@@ -95,11 +87,27 @@ def token_index(spans: list[tuple[int, int]], span: Span | None) -> int:
     return -1
 
 
+def head_tokens(line: str, envelope: Envelope, spans: list[tuple[int, int]]) -> Heads:
+    """Which of the line's number tokens are its port, slot and task."""
+    slot = task = -1
+    negative = False
+    if envelope.slot is not None and line[envelope.slot.start] != "-":
+        slot = token_index(spans, envelope.slot)
+    if envelope.task is not None:
+        task = token_index(spans, envelope.task)
+        negative = line[envelope.task.start : envelope.task.end].startswith("-")
+        if task < 0 and negative:
+            task = token_index(spans, Span(envelope.task.start + 1, envelope.task.end))
+    return Heads(token_index(spans, envelope.port), slot, task, negative)
+
+
 def parse_message(grammar: MessageGrammar, envelope: Envelope) -> Message:
     """Lark's reading of the message in an envelope; raises Refused."""
     if not envelope.message and envelope.family == "slot":
         # two kinds have no text at all: the head of an old timing block, and an empty row of token ids
-        kind = grammar.kinds["timing_head" if (envelope.func or "").startswith("print_timing") else "token_ids"]
+        kind = grammar.kinds[
+            "timing_head" if (envelope.func or "").startswith("print_timing") else "token_ids"
+        ]
         wording = kind.wordings[0]
         return Message(kind.name, wording.name, {}, wording.build_min, wording.build_max)
     return grammar.parse(envelope.message, envelope.family or "bare")
@@ -112,6 +120,13 @@ class Planner:
         self.grammar = grammar
         self.needed = needed
         self.evidence = evidence
+        #: behind these heads stands free text, which is no part of a shape
+        self.text_heads = [
+            head
+            for kind in grammar.kinds.values()
+            if kind.treatment == "text" and kind.name in needed
+            for head in kind.heads
+        ]
 
     def plan(self, line: str) -> Plan:
         """The plan of the shape that ``line`` is an example of."""
@@ -125,32 +140,33 @@ class Planner:
         kind = self.grammar.kinds[message.kind]
         if kind.treatment == "ignored" or message.kind not in self.needed:
             return Plan("ignored", envelope, message)
-        plan = Plan("event", envelope, message, wording_of(message, envelope), keep_text=message.kind in self.evidence)
+        plan = Plan(
+            "event", envelope, message, wording_of(message, envelope), keep_text=message.kind in self.evidence
+        )
         spans = [match.span() for match in number_tokens.finditer(line)]
         plan.time_index = token_index(spans, envelope.time)
         if envelope.time is not None:
             plan.dotted_time = "." in line[envelope.time.start : envelope.time.end]
-        plan.port_index = token_index(spans, envelope.port)
-        if envelope.slot is not None and line[envelope.slot.start] != "-":
-            plan.slot_index = token_index(spans, envelope.slot)
-        plan.task_index = token_index(spans, envelope.task)
-        if envelope.task is not None:
-            plan.task_negative = line[envelope.task.start : envelope.task.end].startswith("-")
-            if plan.task_index < 0 and plan.task_negative:
-                inner = Span(envelope.task.start + 1, envelope.task.end)
-                plan.task_index = token_index(spans, inner)
+        plan.heads = head_tokens(line, envelope, spans)
         if kind.treatment == "text":
             window = message.kind in WINDOW_HEADS
             plan.keep_text = plan.keep_text or window
             plan.by_line = not self._slice_fields(plan, line, ["text"] if window else list(message.fields))
         else:
             self._place_fields(plan, line, spans)
+        plan.open_ended = any(head in line for head in self.text_heads)
+        read = (
+            plan.time_index,
+            plan.heads.port,
+            plan.heads.slot,
+            plan.heads.task,
+            *(f.token for f in plan.numbers),
+        )
+        plan.n_tokens = max(read) + 1 if plan.open_ended else len(spans)
         if not plan.by_line:
-            plan.build = builder(
-                tuple(field.name for field in plan.numbers),
-                with_text=plan.keep_text or bool(plan.slices),
-                with_constants=bool(plan.constants),
-            )
+            with_text = plan.keep_text or bool(plan.slices)
+            build = builder(plan.wording, plan.heads, plan.numbers, plan.constants, with_text=with_text)
+            plan.build = with_slices(plan, build) if plan.slices else build
         return plan
 
     def types(self, message: Message) -> dict[str, str]:
@@ -194,7 +210,13 @@ class Planner:
         """Drifted if some rule's literal stands in the message, else unknown (or noise)."""
         if refusal.kind is not None:
             if envelope.family in ("slot", "srv", "cmn"):
-                return Plan("drifted", envelope, column=refusal.column, expected=refusal.expected, literal=refusal.kind)
+                return Plan(
+                    "drifted",
+                    envelope,
+                    column=refusal.column,
+                    expected=refusal.expected,
+                    literal=refusal.kind,
+                )
             return Plan("noise", envelope)
         if envelope.family in ("slot", "srv"):
             return Plan("unknown", envelope, column=refusal.column, expected=refusal.expected)
@@ -211,7 +233,7 @@ class Planner:
             # JSON unescaping moved things: the message's numbers are a run of the line's numbers
             inside = number_tokens.findall(envelope.message)
             outside = [line[a:b] for a, b in spans]
-            low = max(plan.time_index, plan.port_index, plan.slot_index, plan.task_index) + 1
+            low = max(plan.time_index, plan.heads.port, plan.heads.slot, plan.heads.task) + 1
             for first in range(low, len(outside) - len(inside) + 1):
                 if outside[first : first + len(inside)] == inside:
                     break
@@ -275,6 +297,28 @@ def cut_slices(plan: Plan, line: str) -> dict[str, str]:
         text = base[ends[before] + delta :] if before < len(ends) else ""
         found[name] = text.lstrip(" ") if padded else text
     return found
+
+
+def with_slices(plan: Plan, build: Builder) -> Builder:
+    """A shape's function that also cuts the free texts."""
+
+    def build_with_slices(
+        no: int,
+        t: int | None,
+        at: int,
+        ints: Sequence[int | None],
+        floats: Sequence[float | None],
+        text: str | None,
+    ) -> Event | None:
+        event = build(no, t, at, ints, floats, text)
+        if event is not None:
+            assert text is not None
+            event.f.update(cut_slices(plan, text))
+            if not plan.keep_text:
+                event.text = None
+        return event
+
+    return build_with_slices
 
 
 def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Event | None:

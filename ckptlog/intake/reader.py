@@ -23,7 +23,7 @@ from ckptlog.intake.sources import Source, open_raw
 from ckptlog.intake.unpack import MAGIC_BYTES, Unpacker, compression_of
 
 #: bytes a chunk is read by: big enough that the cost of a chunk vanishes, small enough for memory
-CHUNK_BYTES = 32 << 20
+CHUNK_BYTES = 16 << 20
 #: a pipe's copy stays in memory up to this size, then goes to a temporary file
 SPOOL_MEMORY = 32 << 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ckptlog.events import Event
 from ckptlog.timeline.model import Check, Checkpoint, Turn
 from ckptlog.timeline.slot import SlotState, quote
@@ -206,7 +208,15 @@ class PromptMessages(StreamState):
             # the windows' texts are complete only when the id rows come
             turn.mismatch_old = self._mismatch[1].f.get("old_after")
             turn.mismatch_new = self._mismatch[1].f.get("new_after")
-        ids = e.f.get("ids")
-        row = [int(x) for x in str(ids).split()] if ids is not None else []
         if len(turn.mismatch_ids) < 2:
-            turn.mismatch_ids.append(row)
+            turn.mismatch_ids.append(token_ids(e.f.get("ids")))
+
+
+#: llama_token is 32 bits wide
+_TOKEN_ID = re.compile(r"-?[0-9]{1,10}")
+
+
+def token_ids(text: object) -> list[int]:
+    """The ids in a row of them; none if it is damaged."""
+    words = str(text).split() if text is not None else []
+    return [int(word) for word in words] if all(_TOKEN_ID.fullmatch(word) for word in words) else []

@@ -45,20 +45,6 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
     """One port's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
 
     def take(self, e: Event) -> None:
-        """One event. The common case, a wording met before and a clock that goes on, is the short way."""
-        route = self.routes.get(e.of)
-        t = e.t
-        if route is None or (t is not None and self.last_t is not None and t < self.last_t):
-            self._take_first(e)
-            return
-        if t is not None:
-            self.last_t = t
-        run = self.run
-        assert run is not None
-        run.last_line = e.line
-        route(e)
-
-    def _take_first(self, e: Event) -> None:
         """An event that may begin a run, narrows the build's bracket, or says something of the server."""
         run = self.run
         of = e.of

@@ -70,16 +70,22 @@ class StreamState:
 
     def _turn(self, e: Event, *, begin: bool = True) -> tuple[SlotState | None, Turn | None]:
         """The open turn an event belongs to; one is begun for a log that starts in mid-turn."""
-        if e.slot is None:
+        slot, task = e.slot, e.task
+        if slot is None:
             return None, None
-        found = self.slots.get(e.slot)
-        state = found if found is not None else self._slot(e.slot)
+        state = self.slots.get(slot)
+        if state is None:
+            state = self._slot(slot)
         turn = state.turn
-        if turn is not None and (e.task is None or e.task < 0 or turn.task == e.task):
-            self._touch(turn, e)
+        if turn is not None and (turn.task == task or task is None or task < 0):
+            # as _touch does; written out, for this is run for most events
+            if e.line > turn.last_line and turn.source == self.tracker.source:
+                turn.last_line = e.line
+            if e.t is not None:
+                turn.t_end = e.t
             return state, turn
-        if e.task is not None and e.task >= 0:
-            known = self.tasks.get(e.task)
+        if task is not None and task >= 0:
+            known = self.tasks.get(task)
             if known is not None and known.slot == e.slot and not known.finished:
                 self._touch(known, e)
                 return state, known
@@ -205,6 +211,8 @@ class StreamState:
 
     def _settle(self, state: SlotState) -> None:
         """The slot goes on to something else: its earlier turns are complete now."""
+        if not self.unfinished:
+            return
         waiting = [pair for pair in self.unfinished if pair[0] is state]
         if waiting:
             self.unfinished = [pair for pair in self.unfinished if pair[0] is not state]

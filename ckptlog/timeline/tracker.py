@@ -38,7 +38,16 @@ class Tracker:
             stream = streams.get(event.port)
             if stream is None:
                 stream = streams[event.port] = self._stream(event)
-            stream.take(event)
+            # the common case written out, for this is run for every event: a wording met before, and a
+            # clock that goes on
+            handler, t = stream.routes.get(event.of), event.t
+            if handler is None or (t is not None and stream.last_t is not None and t < stream.last_t):
+                stream.take(event)
+                continue
+            if t is not None:
+                stream.last_t = t
+            stream.run.last_line = event.line  # type: ignore[union-attr]  # there is one where a wording was met
+            handler(event)
 
     def _stream(self, event: Event) -> Stream:
         """A new stream for a port, or the one of the source before if this log goes on with it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 
+from ckptlog.lazily import lazy
 from ckptlog.records import Basis, Evidence
 from ckptlog.replay.loss import NOTHING_CACHED, is_costly_loss
 from ckptlog.server.rules import Rules, rules_for
@@ -37,7 +38,7 @@ class Case:
             return
         self.evidence.append(Evidence(self.turn.source, line, text, says))
 
-    @cached_property
+    @lazy
     def common(self) -> tuple[int, int] | None:
         """The common prefix as a range (both ends equal when it is known); null if nothing bounds it."""
         turn = self.turn
@@ -45,14 +46,14 @@ class Case:
             return turn.n_common, turn.n_common
         return turn.n_common_range
 
-    @cached_property
+    @lazy
     def lost(self) -> tuple[int, int] | None:
         """``n_common - n_cached`` as a range, never negative."""
         if self.common is None or self.turn.n_cached is None:
             return None
         return max(0, self.common[0] - self.turn.n_cached), max(0, self.common[1] - self.turn.n_cached)
 
-    @cached_property
+    @lazy
     def costly(self) -> bool | None:
         """Was what the slot held lost at a cost? Null where the range does not decide."""
         if self.lost is None:
@@ -60,16 +61,18 @@ class Case:
         low, high = (is_costly_loss(lost, self.turn.n_prompt) for lost in self.lost)
         return low if low == high else None
 
-    @cached_property
+    @lazy
     def known_costly(self) -> bool:
         """Did the server hold more of this prompt elsewhere than the slot did, at a cost?"""
         turn = self.turn
         if turn.n_known is None or turn.n_cached is None:
             return False
         here = self.common[1] if self.common is not None else 0
-        return turn.n_known > max(here, turn.n_cached) and is_costly_loss(turn.n_known - max(here, turn.n_cached), turn.n_prompt)
+        return turn.n_known > max(here, turn.n_cached) and is_costly_loss(
+            turn.n_known - max(here, turn.n_cached), turn.n_prompt
+        )
 
-    @cached_property
+    @lazy
     def common_basis(self) -> Basis:
         turn = self.turn
         if turn.n_common is None:
@@ -99,7 +102,7 @@ class Case:
         """Tokens that resuming there would have saved."""
         return checkpoint.n_tokens - (self.turn.n_cached or 0)
 
-    @cached_property
+    @lazy
     def best_dead(self) -> Checkpoint | None:
         """The dead checkpoint that would have served this turn best, if that is worth naming."""
         serving = [c for c in self.turn.dead if self.would_serve(c)]
@@ -109,7 +112,7 @@ class Case:
         lost = self.lost[0] if self.lost is not None else 0
         return best if self.gain(best) >= max(1, lost // 4) and self.gain(best) > NOTHING_CACHED else None
 
-    @cached_property
+    @lazy
     def ms_per_token(self) -> float | None:
         turn = self.turn
         if turn.prompt_ms is None or not turn.n_processed:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ckptlog import processes
 from ckptlog.analysis import Analysis, analyze, parallel
 from ckptlog.analysis.parts import Joined, Part, Result, Undivided, divided
 from ckptlog.report.as_json import render_json
@@ -54,7 +55,7 @@ def test_parts_give_the_report_of_the_whole(tmp_path: Path, seed: int) -> None:
 
 def test_processes_give_the_report_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"] * 2)
-    monkeypatch.setattr(parallel, "WORTH_BYTES", 1)
+    monkeypatch.setattr(processes, "WORTH_BYTES", 1)
     monkeypatch.setattr(parallel, "LEAD_BYTES", 0)
     seen: list[int] = []
     several = analyze(path, processes=2, progress=seen.append)
@@ -67,8 +68,8 @@ def test_processes_give_the_report_of_one(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_helper_that_dies_leaves_the_log_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"])
-    monkeypatch.setattr(parallel, "WORTH_BYTES", 1)
-    monkeypatch.setattr(parallel, "SERVE", "raise SystemExit(1)")
+    monkeypatch.setattr(processes, "WORTH_BYTES", 1)
+    monkeypatch.setattr(processes, "SERVE", "raise SystemExit(1)")
     analysis = analyze(path, processes=2)
     assert not isinstance(analysis.analyzer, Joined)
     assert analysis.report.turns

@@ -35,9 +35,7 @@ def fast_events(data: bytes) -> Iterator[Event]:
     feeder = Feeder(Source("server.log"))
     extractor = Extractor(NEEDED_KINDS, EVIDENCE_KINDS)
     for chunk in (*feeder.feed(data), *feeder.finish()):
-        frame = extractor._candidates(chunk)
-        if frame.height:
-            yield from extractor._events(frame)
+        yield from extractor.events(chunk)
 
 
 def number(text: str | None) -> int | float | None:

@@ -1,0 +1,87 @@
+"""Which lane a line may take: by what stands where the messages of this log begin."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ckptlog.events.event import Event
+from ckptlog.events.lane import Lane, lane
+from ckptlog.events.shape_book import ShapeBook
+from ckptlog.events.shapes import LINE_HEADS
+
+#: lines of a shape in one reading that are worth a lane
+WORTH_LINES = 20
+#: fewer lines than this go the long way at once
+FEW_LINES = 2000
+#: how much of a line is its key: the logger's name and the beginning of the function's
+KEY_BYTES = 18
+#: more keys than this in one chunk: they are no names
+MOST_KEYS = 400
+#: a key with more lanes than this is no help
+MOST_LANES = 16
+
+
+class Lanes:
+    """Learns lanes from the lines that went the long way."""
+
+    def __init__(self, book: ShapeBook, blocks: frozenset[str]) -> None:
+        self.book = book
+        self.blocks = blocks
+        self._key_at = -1
+        self._by_key: dict[bytes, list[Lane]] = {}
+        self._lanes: dict[int, Lane | None] = {}
+        self._taken: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def learn(self, number: int, line: str, count: int) -> None:
+        """``line`` is one of ``count`` that have this plan."""
+        if count < WORTH_LINES:
+            return
+        plan = self.book.plans[number]
+        if number not in self._lanes:
+            self._lanes[number] = lane(plan, line, in_blocks=plan.wording.kind in self.blocks)
+        found = self._lanes[number]
+        if found is None:
+            return
+        data = line.encode()
+        if self._key_at < 0:
+            self._key_at = min(
+                (at for head in LINE_HEADS if (at := data.find(head.encode())) >= 0), default=-1
+            )
+        if self._key_at >= 0:
+            lanes = self._by_key.setdefault(data[self._key_at : self._key_at + KEY_BYTES], [])
+            self._taken[found.pattern] = self._taken.get(found.pattern, 0) + count
+            if found not in lanes and len(lanes) < MOST_LANES:
+                lanes.append(found)
+                lanes.sort(key=self._by_use)
+
+    def read(self, frame: pl.DataFrame) -> tuple[list[Event], pl.DataFrame]:
+        """Of lines (no, line): the events of those that a lane takes, and the other lines, in order."""
+        if frame.height < FEW_LINES or not self._by_key:
+            return [], frame
+        key = pl.col("line").cast(pl.Binary).bin.slice(self._key_at, KEY_BYTES).alias("key")
+        frame = frame.with_columns(key)
+        known = frame["key"].is_in(list(self._by_key))
+        rest = [frame.filter(~known).drop("key")]
+        events: list[Event] = []
+        for (value,), part in (
+            frame.filter(known).partition_by("key", as_dict=True, include_key=False).items()
+        ):
+            left = part
+            for one in self._by_key[value]:
+                found, n, left = one.read(left)
+                if n:
+                    events += found
+                    self.book.count_form(one.plan, n)
+                    self._taken[one.pattern] = self._taken.get(one.pattern, 0) + n
+                if not left.height:
+                    break
+            # what takes most goes first from now on
+            self._by_key[value].sort(key=self._by_use)
+            rest.append(left)
+        return events, pl.concat(rest).sort("no")
+
+    def _by_use(self, one: Lane) -> int:
+        return -self._taken.get(one.pattern, 0)

@@ -1,0 +1,71 @@
+"""Which lines of a chunk can matter, and the shape of each: its text with ``#`` for every number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ckptlog.events.numbers import PADDED_NUMBER
+from ckptlog.grammar import MessageGrammar
+from ckptlog.intake.reader import Chunk
+
+#: a message of interest ends well before this; longer lines are free text at their tail
+SHAPE_CHARS = 3000
+#: heads that every line of the slots' and the server's own loggers has
+LINE_HEADS = ["slot ", "srv "]
+
+
+class LineFilter:
+    """Passes over whole chunks; each looks only at what the one before left.
+
+    ``text_heads`` are the heads of needed messages that end in free text.
+    """
+
+    def __init__(self, grammar: MessageGrammar, needed: frozenset[str], text_heads: Sequence[str]) -> None:
+        self.text_heads = list(text_heads)
+        kinds = grammar.kinds.values()
+        self.flood_heads = [
+            h for k in kinds if k.treatment == "text" and k.name not in needed for h in k.heads
+        ]
+        self.literals = sorted(
+            {h for k in kinds if k.treatment != "ignored" and k.name in needed for h in k.heads}
+        )
+        self.known = sorted({h for k in kinds for h in k.heads})
+        self._special = [*self.flood_heads, *self.text_heads]
+
+    def numbered(self, chunk: Chunk) -> pl.DataFrame:
+        """All lines: no, line."""
+        return pl.DataFrame([chunk.lines.rename("line")]).with_row_index("no", offset=chunk.first_line)
+
+    def candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The lines that may matter, in order: no, line, shape."""
+        line = pl.col("line")
+        hit = frame["line"].str.contains_any(self.literals)
+        rest = frame.filter(~hit)
+        # a line without letters behind its head (a row of ids) has no literal: it comes in as unknown ones do
+        unknown = rest.filter(line.str.contains_any(LINE_HEADS)).filter(~line.str.contains_any(self.known))
+        frame = frame.filter(hit)
+        if unknown.height:
+            frame = pl.concat([frame, unknown]).sort("no")
+        special = frame["line"].str.contains_any(self._special) if self._special else None
+        texts = pl.DataFrame()
+        if special is not None and special.any():
+            odd = frame.filter(special)
+            frame = frame.filter(~special)
+            texts = self._cut(odd)
+        frame = frame.with_columns(line.str.slice(0, SHAPE_CHARS).alias("shape"))
+        if texts.height:
+            frame = pl.concat([frame, texts]).sort("no")
+        return frame.with_columns(pl.col("shape").str.replace_all(PADDED_NUMBER, "#"))
+
+    def _cut(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Of lines with free text those that are needed; their shape ends with the head."""
+        line = pl.col("line")
+        if not self.text_heads:
+            return frame.clear()
+        frame = frame.filter(line.str.contains_any(self.text_heads))
+        # bytes: `find` counts them
+        ends = (line.str.find(head, literal=True) + len(head.encode()) for head in self.text_heads)
+        begin = line.cast(pl.Binary).bin.slice(0, pl.min_horizontal(*ends))
+        return frame.with_columns(begin.cast(pl.String, strict=False).alias("shape"))

@@ -1,0 +1,110 @@
+"""Helper processes for big logs: started early, so that their imports run beside ours.
+
+A helper is a process of its own that runs SERVE: forking one that has used Polars is not safe, and
+``multiprocessing`` would run the caller's main module again. Helpers talk in messages on their pipes.
+This module imports nothing big.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import IO
+
+#: from this size on a second process gains more than its imports cost
+WORTH_BYTES = 40 << 20
+#: more processes than this would wait for the one that puts their results together
+MOST_PROCESSES = 8
+#: the program of a helper
+SERVE = "from ckptlog.analysis.parallel import serve; serve()"
+
+_LENGTH_BYTES = 8
+
+
+def how_many(size: int, wanted: int | None = None) -> int:
+    """How many processes are worth having for a file of that size; at most ``wanted``, or the processors there are."""
+    if size < WORTH_BYTES or not sys.executable:
+        return 1
+    if wanted is None:
+        wanted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(wanted, MOST_PROCESSES, 2 * size // WORTH_BYTES)
+
+
+class Helper:
+    """A process that waits for messages, with its pipes."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join(place for place in sys.path if place)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+
+    def send(self, message: bytes) -> None:
+        assert self._process.stdin is not None
+        send(self._process.stdin, message)
+
+    def receive(self) -> bytes:
+        """Waits for the helper's next message; raises EOFError if it is gone."""
+        assert self._process.stdout is not None
+        return receive(self._process.stdout)
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+_waiting: list[Helper] = []
+
+
+def start_early(paths: Sequence[str]) -> None:
+    """Starts the helpers that one big file will be worth, before anything is known of what is in it."""
+    if len(paths) != 1 or _waiting:
+        return
+    try:
+        status = os.stat(paths[0])
+        if stat.S_ISREG(status.st_mode):
+            _waiting.extend(Helper() for _ in range(how_many(status.st_size) - 1))
+    except OSError:
+        return  # whoever reads the file says what is wrong
+
+
+def take(count: int) -> list[Helper]:
+    """So many helpers: those that wait, and new ones."""
+    taken = _waiting[:count]
+    del _waiting[:count]
+    return [*taken, *(Helper() for _ in range(count - len(taken)))]
+
+
+def dismiss() -> None:
+    """Stops the helpers that nobody took."""
+    while _waiting:
+        _waiting.pop().stop()
+
+
+def are_waiting() -> bool:
+    return bool(_waiting)
+
+
+def send(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(len(message).to_bytes(_LENGTH_BYTES))
+    pipe.write(message)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> bytes:
+    """The next message; raises EOFError if the other side is gone."""
+    return _read(pipe, int.from_bytes(_read(pipe, _LENGTH_BYTES)))
+
+
+def _read(pipe: IO[bytes], length: int) -> bytes:
+    data = pipe.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
