@@ -1,4 +1,4 @@
-"""What every test of the engine shares: the recorded logs, and ways to analyse text without a file.
+"""What tests share: the recorded logs, ways to analyse text without a file, and golden files.
 
 A test with an argument ``log_name`` runs once for each recording in ``data/logs``.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -168,3 +169,21 @@ def changed() -> Callable[..., list[tuple[str, Any, Any]]]:
         return differences(plain_report(one, places=places), plain_report(two, places=places))
 
     return compare
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
+    """Compare with ``golden/NAME`` beside the test, byte for byte, so that a reviewer sees a report as a report.
+
+    ``CKPTLOG_UPDATE_GOLDEN=1 pytest FOLDER`` writes it anew, to be read in the diff.
+    """
+
+    def check(name: str, actual: bytes) -> None:
+        path = request.path.parent / "golden" / name
+        if os.environ.get("CKPTLOG_UPDATE_GOLDEN"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(actual)
+        assert path.exists(), f"no golden file {name}; make it with CKPTLOG_UPDATE_GOLDEN=1"
+        assert actual.decode() == path.read_bytes().decode(), f"{name} changed"
+
+    return check

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rich.text import Text
 
+from ckptlog.intake.unwrap import unwrap
 from ckptlog.records import Evidence, Fix, TurnRecord
 from ckptlog.report.digest import Digest, Finding, Numbered
 from ckptlog.report.page import Page, wrapped
@@ -23,14 +24,13 @@ _MISMATCH_WIDTH = 60
 #: milliseconds; a shorter time is not worth a word
 _TOLD_MS = 1000.0
 
-#: the head of a slot's or server's line: who says it; the line number already tells where it is
-_HEAD = re.compile(r"^.{0,80}?\b(?:slot\s.{0,40}?\|\s*task\s+-?\d+\s*\|\s*|srv\s+[^:]{1,40}:\s+)", re.DOTALL)
-
-
 def message_of(line: str) -> str:
-    """A log line without stamp and head, where it has them."""
-    head = _HEAD.match(line[:300])
-    return line[head.end() :] if head and head.end() < len(line) else line
+    """A log line's message for a person: what it says, without all that stands around it.
+
+    The wrapper, the stamp, the head (the line number tells where it is), and what a terminal or a JSON
+    record leaves at its end go. A line without a message is given back as it is.
+    """
+    return unwrap(line).message or line
 
 
 def interesting(message: str) -> int | None:

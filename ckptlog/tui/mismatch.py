@@ -171,7 +171,7 @@ class MismatchPane(RowList):
 def _common_before(turn: TurnRecord) -> str:
     """The text in front of the divergence, where the quoted line has it."""
     for evidence in turn.evidence:
-        message = message_of(evidence.text[:20_000])
+        message = message_of(evidence.text)[:20_000]
         if message.startswith(("old: ", "new: ")):
             head, bar, _ = message[5:].partition(" | ")
             if bar:

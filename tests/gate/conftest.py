@@ -1,8 +1,7 @@
-"""Turns and reports made by hand, and golden files for what the gate writes."""
+"""Verdicts on reports made by hand."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,24 +13,7 @@ from ckptlog.gate.verdict import SCHEMA, GateVerdict, LogVerdict
 from ckptlog.query.frames import turns_frame
 from ckptlog.records import Report, Tool
 
-GOLDEN = Path(__file__).parent / "golden"
 DATA = Path(__file__).parents[1] / "data"
-
-
-@pytest.fixture
-def golden() -> Callable[[str, bytes], None]:
-    """Compare with ``golden/NAME``; ``CKPTLOG_UPDATE_GOLDEN=1 pytest tests/gate`` writes it anew,
-    to be read in the diff."""
-
-    def check(name: str, actual: bytes) -> None:
-        path = GOLDEN / name
-        if os.environ.get("CKPTLOG_UPDATE_GOLDEN"):
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(actual)
-        assert path.exists(), f"no golden file {name}; make it with CKPTLOG_UPDATE_GOLDEN=1"
-        assert actual.decode() == path.read_bytes().decode(), f"{name} changed"
-
-    return check
 
 
 @pytest.fixture
