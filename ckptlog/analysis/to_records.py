@@ -136,6 +136,8 @@ def run_record(run: Run) -> RunRecord:
         slots_debug=run.slots_debug,
         verbosity=run.verbosity,
         port=run.port,
+        kv_unified=run.kv_unified,
+        n_ctx=run.n_ctx,
     )
 
 

@@ -166,7 +166,7 @@ class Alternatives:
                 low = middle + 1
             else:
                 high = middle
-        return self._needed(replace(own, max_checkpoints=counts[low]), index)
+        return self.needed_under(replace(own, max_checkpoints=counts[low]), index)
 
     def needed_step(self, index: int) -> Needed | None:
         """The largest ``--checkpoint-min-step`` below the log's own under which turn ``index`` is no
@@ -176,25 +176,14 @@ class Alternatives:
         for step in sorted((step for step in STEPS if step < self.own.min_step), reverse=True):
             settings = replace(self.own, min_step=step)
             if not is_costly(self.under(settings).turns[index]):
-                return self._needed(settings, index)
-        return None
-
-    def needed(self, index: int) -> Needed | None:
-        """What would have saved turn ``index``: a larger count, else a smaller spacing, else both; None
-        if no setting would."""
-        found = self.needed_count(index) or self.needed_step(index)
-        if found is not None or self.rules.create not in ("last-user", "user-start"):
-            return found
-        for step in sorted((step for step in STEPS if step < self.own.min_step), reverse=True):
-            settings = replace(self.own, max_checkpoints=COUNTS[-1], min_step=step)
-            if not is_costly(self.under(settings).turns[index]):
-                return self._needed(settings, index)
+                return self.needed_under(settings, index)
         return None
 
     def _turn(self, count: int, index: int) -> Predicted:
         return self.under(replace(self.own, max_checkpoints=count)).turns[index]
 
-    def _needed(self, settings: Settings, index: int) -> Needed:
+    def needed_under(self, settings: Settings, index: int) -> Needed:
+        """What turn ``index`` comes to under these settings."""
         prediction = self.under(settings)
         return Needed(settings, prediction.turns[index].likely, ram_mib(self.followed, prediction))
 

@@ -14,7 +14,7 @@ from ckptlog.report.nothing import nothing_to_judge
 from ckptlog.report.page import Page
 from ckptlog.report.router import is_router_only
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.words import build_words, plural, run_words, shared_contexts, source_name
+from ckptlog.report.words import build_words, plural, run_words, source_name
 
 if TYPE_CHECKING:
     from ckptlog.analysis import Analysis
@@ -32,7 +32,7 @@ def render_doctor(analysis: Analysis, width: int = 80) -> list[Text]:
     report = analysis.report
     for index, source in enumerate(report.sources):
         _source(page, source)
-        _runs(page, [run for run in report.runs if run.source == index], shared_contexts(report))
+        _runs(page, [run for run in report.runs if run.source == index])
         page.blank()
     for sentence in nothing_to_judge(analysis):
         page.para(safe_text(f"{sentence}."), style="bold yellow")
@@ -56,9 +56,9 @@ def _source(page: Page, source: SourceRecord) -> None:
     page.para(safe_text(", ".join(parts)), first="  ", rest=4)
 
 
-def _runs(page: Page, runs: Sequence[RunRecord], shared: frozenset[int]) -> None:
+def _runs(page: Page, runs: Sequence[RunRecord]) -> None:
     for run in runs[:_RUNS_SHOWN]:
-        what, how = run_words(run, run.run in shared)
+        what, how = run_words(run)
         first, last = run.lines
         page.para(safe_text(f"run {run.run}, lines {first:,} to {last:,}: {what}"), first="  ", rest=4)
         page.para(safe_text(how or "settings unknown"), first="    ")

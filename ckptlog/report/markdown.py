@@ -39,7 +39,6 @@ from ckptlog.report.words import (
     request_words,
     run_words,
     sentence_case,
-    shared_contexts,
     source_name,
     tally,
 )
@@ -87,12 +86,9 @@ def render_markdown(report: Report, selection: Selection | None = None) -> str:
 
 def _heading(what: Digest) -> list[str]:
     lines = []
-    shared = shared_contexts(what.report)
     for index, source in enumerate(what.report.sources):
         described = list(
-            dict.fromkeys(
-                run_words(run, run.run in shared) for run in what.report.runs if run.source == index
-            )
+            dict.fromkeys(run_words(run) for run in what.report.runs if run.source == index)
         )
         words = "; ".join(", ".join(part for part in pair if part) for pair in described[:_RUNS_SHOWN])
         if len(described) > _RUNS_SHOWN:

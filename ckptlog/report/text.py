@@ -21,7 +21,6 @@ from ckptlog.report.words import (
     percent,
     plural,
     run_words,
-    shared_contexts,
     source_name,
     tally,
 )
@@ -49,13 +48,12 @@ def render_text(report: Report, width: int = 80, selection: Selection | None = N
 def _heading(page: Page, what: Digest) -> None:
     """What was read: each source and each different server process in it."""
     report = what.report
-    shared = shared_contexts(report)
     shown = 0
     for index, source in enumerate(report.sources):
         runs = [run for run in report.runs if run.source == index]
         described: dict[tuple[str, str], int] = {}
         for run in runs:
-            words = run_words(run, run.run in shared)
+            words = run_words(run)
             described[words] = described.get(words, 0) + 1
         if shown >= _RUNS_SHOWN:
             page.para(f"and {plural(len(report.sources) - index, 'more log')}", first="  ", style="dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from ckptlog.records import Basis, Report, RunRecord, SourceRecord, TurnRecord
+from ckptlog.records import Basis, RunRecord, SourceRecord, TurnRecord
 
 #: an outcome in a table's last column
 LABELS = MappingProxyType(
@@ -78,16 +78,17 @@ _TITLES = MappingProxyType(
     }
 )
 
-#: what the request did, as the end of a sentence that begins with "The request"
+#: what the request did, as the end of a sentence that begins with "The request": only what the log shows, since
+#: an edited message and a new conversation with the same beginning look alike
 _TRIGGERS = MappingProxyType(
     {
-        "appended": "only appended to what the slot held",
-        "edited": "changed something in the middle of what the slot held",
-        "prefix-rewritten": "rewrote the head of the prompt",
-        "reasoning-dropped": "left out the reasoning of earlier answers",
-        "repeated": "repeated a prompt that the slot held",
-        "shrunk": "was cut back to an earlier point",
-        "other-conversation": "belonged to another conversation than the slot's",
+        "appended": "only adds to the end of what the slot held",
+        "edited": "keeps the beginning of what the slot held, and goes on differently",
+        "prefix-rewritten": "parts near the beginning from what the slot held",
+        "reasoning-dropped": "parts where the last answer begins, as a rule because its reasoning is left out",
+        "repeated": "repeats the prompt that the slot held",
+        "shrunk": "is a beginning of what the slot held",
+        "other-conversation": "has next to nothing of what the slot held, as another conversation would",
     }
 )
 
@@ -210,18 +211,8 @@ def source_name(source: SourceRecord) -> str:
     return "standard input" if source.path == "-" else source.path
 
 
-def shared_contexts(report: Report) -> frozenset[int]:
-    """The runs whose slots are seen to share one context: it was full although no slot was, so that the
-    verdict advises to split it."""
-    return frozenset(
-        turn.run for turn in report.turns if any(fix.name == "split-cache" for fix in turn.fixes)
-    )
-
-
-def run_words(run: RunRecord, shared: bool = False) -> tuple[str, str]:
-    """A server process in two lines: what it is, and how it is set.
-
-    ``shared``: its slots share one context (:func:`shared_contexts`)."""
+def run_words(run: RunRecord) -> tuple[str, str]:
+    """A server process in two lines: what it is, and how it is set."""
     memory = None if run.memory == "unknown" else f"{run.memory} memory"
     if memory and run.n_swa and run.memory == "swa":
         memory += f", window {run.n_swa:,}"
@@ -233,7 +224,12 @@ def run_words(run: RunRecord, shared: bool = False) -> tuple[str, str]:
         what.append(f"port {run.port}")
     how = []
     if run.n_slots is not None and run.n_ctx_slot is not None:
-        how.append(f"{plural(run.n_slots, 'slot')} {'sharing' if shared else 'of'} {run.n_ctx_slot:,} tokens")
+        if run.kv_unified and run.n_slots > 1:
+            how.append(f"{run.n_slots:,} slots sharing {run.n_ctx or run.n_ctx_slot:,} tokens")
+            if run.n_ctx is not None and run.n_ctx_slot < run.n_ctx:
+                how.append(f"at most {run.n_ctx_slot:,} each")
+        else:
+            how.append(f"{plural(run.n_slots, 'slot')} of {run.n_ctx_slot:,} tokens")
     elif run.n_ctx_slot is not None:
         how.append(f"{run.n_ctx_slot:,} tokens a slot")
     elif run.n_slots is not None:

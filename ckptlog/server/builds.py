@@ -116,10 +116,13 @@ def in_bracket(
 
 
 def known_faults(memory: str, build_min: int | None, build_max: int | None) -> list[tuple[Fault, bool]]:
-    """The faults that may show with this memory, each with True if every build of the bracket has it."""
+    """The faults that may show with this memory ("unknown": any), each with True if every build of the
+    bracket has it."""
     low, high = bracket(build_min, build_max)
     return [
         (fault, fault.first <= low and high <= fault.last)
         for fault in faults()
-        if memory in fault.memories and fault.mended > low and (not fault.after or fault.after < high)
+        if memory in ("unknown", *fault.memories)
+        and fault.mended > low
+        and (not fault.after or fault.after < high)
     ]

@@ -81,11 +81,6 @@ def rules_for(build_min: int | None, build_max: int | None) -> tuple[Rules, ...]
     return tuple(found)
 
 
-def newest_rules(build_min: int | None, build_max: int | None) -> Rules:
-    """The newest rules the bracket allows: what to assume when nothing in the log tells them apart."""
-    return rules_for(build_min, build_max)[-1]
-
-
 def rules_at(build: int) -> Rules:
     """The rules of one build; in the gap between two builds that were read, those of the older one."""
     return [rules for rules in eras() if rules.first <= build][-1]

@@ -255,6 +255,8 @@ class Run:
     n_batch: int | None = None
     n_ubatch: int | None = None
     kv_unified: bool | None = None
+    #: of a unified cache, where a slot may take only a part (--kv-unified-per-slot)
+    n_ctx_pool: int | None = None
     checkpoints_enabled: bool | None = None
     checkpoints_max: int | None = None
     checkpoints_min_step: int | None = None
@@ -263,7 +265,6 @@ class Run:
     context_shift: bool | None = None
     shift_unsupported: bool = False
     slots_debug: bool = False
-    slots_n_diff: int | None = None
     verbosity: int | None = None
     start_seen: bool = False
     prefixed: bool = False
@@ -277,6 +278,15 @@ class Run:
     turns: list[Turn] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     n_turns: int = 0
+
+    @property
+    def n_ctx(self) -> int | None:
+        """Tokens of all slots together; null where the log doesn't tell whether they share them."""
+        if self.kv_unified is None or self.n_ctx_slot is None:
+            return None
+        if self.kv_unified:
+            return self.n_ctx_pool or self.n_ctx_slot
+        return self.n_slots * self.n_ctx_slot if self.n_slots is not None else None
 
     @property
     def memory(self) -> Memory:

@@ -122,6 +122,9 @@ class EndMessages(StreamState):
         turn.error_reason = reason
         turn.error_fields.update({k: v for k, v in e.f.items() if k not in ("task", "reason")})
         turn.last_line = max(turn.last_line, e.line)
+        if reason == "context_exceeded" and self.run is not None and (self.run.n_slots or 0) > 1:
+            # a slot with cells of its own is stopped or shifted before they run out
+            self.run.kv_unified = self.run.kv_unified is not False
         if e.t is not None:
             turn.t_end = e.t
         state = self.slots.get(turn.slot) if turn.slot is not None else None

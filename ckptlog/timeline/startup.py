@@ -105,6 +105,18 @@ def _kv_unified(run: Run, e: Event) -> None:
     run.kv_unified = _text(e) in ("true", "1")
 
 
+def _n_parallel_auto(run: Run, e: Event) -> None:
+    """``-np auto``: the message is a constant, and its numbers are words of it."""
+    run.n_slots, run.kv_unified = run.n_slots or 4, True
+
+
+def _kv_unified_per_slot(run: Run, e: Event) -> None:
+    """The server then allows a slot less than the whole of the cache that all share."""
+    run.kv_unified = True
+    if e.of.wording == "capping":
+        run.n_ctx_pool = _int(e, "n_ctx_slot")
+
+
 def _slots_debug(run: Run, e: Event) -> None:
     run.slots_debug = bool(_int(e, "value"))
 
@@ -135,6 +147,8 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "loading_model": _model,
     "model_loaded": _nothing,
     "listening": _nothing,
+    "n_parallel_auto": _n_parallel_auto,
+    "kv_unified_per_slot": _kv_unified_per_slot,
     "initializing_slots": _initializing_slots,
     "new_slot": _new_slot,
     "prompt_cache_limit": _prompt_cache_limit,
@@ -142,7 +156,7 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "checkpoints_enabled": _checkpoints_enabled,
     "checkpoints_disabled": _checkpoints_disabled,
     "slots_debug": _slots_debug,
-    "slots_n_diff": _set("slots_n_diff", "value"),
+    "slots_n_diff": _nothing,
     "ctx_shift_unsupported": _shift_unsupported,
     "kv_shift_unsupported": _shift_unsupported,
     "no_partial_removal": _flag("no_partial_removal"),

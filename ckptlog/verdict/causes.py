@@ -13,6 +13,7 @@ from ckptlog.verdict.causes_gone import (
     CheckpointEvicted,
     CheckpointInvalidated,
     CheckpointThinned,
+    RestoreFailed,
     ShiftCleared,
     SlotRestoredBare,
 )
@@ -74,6 +75,7 @@ CAUSES: tuple[type[CauseRule], ...] = (
     CheckpointsDisabled,
     CacheOff,
     ServerRule,
+    RestoreFailed,
     SlotRestoredBare,
     CacheLoadFailed,
     ShiftCleared,

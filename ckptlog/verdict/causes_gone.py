@@ -80,6 +80,40 @@ class CacheLoadFailed(CauseRule):
         )
 
 
+class RestoreFailed(CauseRule):
+    """A checkpoint was found, but could not be loaded
+
+    What happened: the search found a checkpoint that fits, and the server failed to put its state back. It then
+    goes on as if there were none. Builds b9113 to b11434 end the process instead.
+
+    How to see it: "failed to restore context checkpoint", or from b11549 on "failed to load context checkpoint
+    restored from a slot file", then "forcing full prompt re-processing".
+
+    What to do: after a slot file, save that slot again with the server and the flags of now. Otherwise look at the
+    errors just before; no flag of the checkpoints is to blame. Report it with the lines around if it goes on.
+
+    Example: a slot file of another build is loaded; the edited prompt finds its checkpoint at 228, and starts from 0.
+    """
+
+    name = "restore-failed"
+
+    def find(self, case: Case) -> Finding | None:
+        turn, failed = case.turn, case.turn.restore_failed
+        if failed is None or turn.restored is not None:
+            return None
+        for check in turn.checks[-1:]:
+            case.quote(check.line, check.text, "this checkpoint fits")
+        case.quote(failed.line, failed.text, "but its state could not be put back")
+        if turn.forced is not None:
+            case.quote(turn.forced.line, turn.forced.text, "so the prompt was processed from token 0")
+        if any(c.origin == "slot-file" for c in (*(turn.before or ()), *turn.invalidated)):
+            todo = Fix("save-slot-again", "Save that slot again with the server and the flags of now.")
+        else:
+            todo = Fix("check-restore", "Look at the errors just before this line, and report it if it goes on.")
+        text = "A checkpoint that fits was found, but its state could not be loaded, so the server went on without it."
+        return Finding(self.name, text, "observed", [todo], not_helping(case))
+
+
 class ShiftCleared(CauseRule):
     """A context shift had thrown the checkpoints away
 

@@ -162,7 +162,7 @@ def error(case: Case, judged: Judged) -> Finding:
             "(HTTP 500), also those far below their own limit."
         )
         run = case.run
-        room = ["-c", str(run.n_ctx_slot * 2)] if run.n_ctx_slot is not None else []
+        room = ["-c", str(run.n_ctx * 2)] if run.n_ctx is not None else []
         fewer = ["--parallel", str(run.n_slots - 1)] if run.n_slots is not None and run.n_slots > 1 else []
         todo = [
             Fix("larger-context", "Give -c room for all conversations together.", room),

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.server.builds import Fault, bracket, faults
+from ckptlog.server.builds import Fault, faults, known_faults
 from ckptlog.timeline.model import Run
 from ckptlog.verdict.fixes import upgrade
 
 
 def fault_of(run: Run, name: str) -> tuple[Fault, bool] | None:
-    """The fault of that name, if some build that the log's wording allows has it; true if all of them do.
+    """The fault of that name, if some build that the log's wording allows has it with this memory; true if
+    all of these builds do.
 
     KeyError for a name that the table does not hold.
     """
-    low, high = bracket(run.build_min or None, run.build_max)
-    fault = next((f for f in faults() if f.name == name), None)
-    if fault is None:
+    if name not in {fault.name for fault in faults()}:
         raise KeyError(name)
-    if run.bracket_broken or fault.mended <= low or (fault.after and fault.after >= high):
+    if run.bracket_broken:
         return None
-    return fault, fault.first <= low and high <= fault.last
+    known = known_faults(run.memory, run.build_min or None, run.build_max)
+    return next(((fault, certain) for fault, certain in known if fault.name == name), None)
 
 
 def sentence(fault: Fault, *, certain: bool, about: bool = True) -> str:

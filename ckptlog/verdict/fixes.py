@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.server.builds import flag_exists
+from ckptlog.server.builds import flag_exists, options
 from ckptlog.timeline.model import Run
 
 
@@ -132,16 +132,19 @@ def lower_similarity(share: float) -> Fix:
     )
 
 
-def larger_ram_cache(run: Run, mib: int | None = None) -> Fix | None:
+def larger_ram_cache(run: Run) -> Fix | None:
+    """Null where the build has no such cache, or one without a limit."""
     if flag_exists("--cache-ram", run.build_min or None, run.build_max) is False:
         return None
     now = run.prompt_cache_mib
-    value = mib or (8192 if not now else int(now * 2))
+    if run.prompt_cache_enabled and now is None:
+        return None
+    default = options()["--cache-ram"].default or 0
+    told = f"now {now:,.0f} MiB" if now else "now off" if now is not None else f"{default:,} MiB is the default"
     return Fix(
         "larger-prompt-cache",
-        f"Give the RAM prompt cache more room (now {'off' if not now else f'{now:,.0f} MiB'}): a conversation that "
-        "loses its slot then comes back from host RAM.",
-        ["--cache-ram", str(value)],
+        f"Give the RAM prompt cache more room ({told}): a conversation that loses its slot then comes back from host RAM.",
+        ["--cache-ram", str(2 * default if now is None else int(now * 2) or default)],
     )
 
 

@@ -217,6 +217,15 @@ FIXES: dict[str, str] = {
         A longer time-out in the client
 
         Long prompts take minutes on small machines.""",
+    "check-restore": """
+        Look at the errors before a checkpoint failed to load
+
+        The line before may say why; no flag of the checkpoints is to blame.""",
+    "save-slot-again": """
+        Save the slot again
+
+        POST /slots/N?action=save with the server and the flags of now: a file of another build or model setting may
+        carry checkpoints that can't be loaded.""",
     "check-cache-load": """
         Find out why the saved prompt could not be loaded
 

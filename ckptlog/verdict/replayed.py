@@ -128,7 +128,7 @@ def _wide(alternatives: Alternatives, index: int) -> Needed | None:
             return None
         settings = replace(own, max_checkpoints=count, min_step=WIDE_STEP)
         if not is_costly(alternatives.under(settings).turns[index]):
-            return alternatives._needed(settings, index)
+            return alternatives.needed_under(settings, index)
     return None
 
 

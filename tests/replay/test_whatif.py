@@ -12,7 +12,6 @@ import ckptlog
 from ckptlog.cli import main
 from ckptlog.errors import NothingToJudge, UsageError
 from ckptlog.records import TurnRecord
-from ckptlog.replay.needed import needed_flags
 from ckptlog.replay.whatif import Flags, Recommended, WhatIf, whatif
 from ckptlog.report.whatif import render_whatif
 
@@ -208,20 +207,20 @@ def test_lines_fit_and_hold_no_control_characters() -> None:
             assert line.cell_len <= width
 
 
-def test_needed_flags_are_those_that_work() -> None:
-    analysis = ckptlog.analyze(SAMPLES / "evicted-system-prompt.log")
-    run = analysis.timeline[0]
-    found = needed_flags(run, [(0, 920)])[0, 920]
-    assert found.helps
-    assert found.flags[0] == "--ctx-checkpoints"
-    assert found.count is not None
+def test_the_count_that_a_diagnosis_names_is_the_smallest_that_works() -> None:
     path = SAMPLES / "evicted-system-prompt.log"
-    assert ask(path, Flags(ctx_checkpoints=found.count)).summary.n_costly == 0
-    assert ask(path, Flags(ctx_checkpoints=found.count - 1)).summary.n_costly == 1
-    sparse = ckptlog.analyze(SAMPLES / "sparse-checkpoints.log").timeline[0]
-    assert not needed_flags(sparse, [(0, 256)])[0, 256].helps
-    # nothing to need: the turn lost nothing that its slot held
-    assert needed_flags(run, [(0, 155)]) == {}
+    turn = next(turn for turn in ckptlog.analyze(path).report.turns if turn.failed)
+    fix = next(fix for fix in turn.fixes if fix.name == "raise-checkpoint-count")
+    assert fix.flags[0] == "--ctx-checkpoints"
+    count = int(fix.flags[1])
+    assert ask(path, Flags(ctx_checkpoints=count)).summary.n_costly == 0
+    assert ask(path, Flags(ctx_checkpoints=count - 1)).summary.n_costly == 1
+
+
+def test_no_count_is_named_where_none_helps() -> None:
+    turns = ckptlog.analyze(SAMPLES / "sparse-checkpoints.log").report.turns
+    (failed,) = (turn for turn in turns if turn.failed)
+    assert "--ctx-checkpoints" not in {flag for fix in failed.fixes for flag in fix.flags}
 
 
 @pytest.mark.parametrize(

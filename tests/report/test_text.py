@@ -234,11 +234,17 @@ def test_a_selection_is_not_the_whole_log() -> None:
 
 
 def test_slots_that_share_a_context_are_said_to() -> None:
-    turn = a_turn(outcome="error", fixes=[Fix("split-cache", "Or split the cache.", ["--no-kv-unified"])])
-    report = a_report([turn], [a_run(n_slots=4, n_ctx_slot=1024)])
-    assert "4 slots sharing 1,024 tokens" in plain(report)
-    turn.fixes = []
-    assert "4 slots of 1,024 tokens" in plain(report)
+    run = {"n_slots": 4, "n_ctx_slot": 1024}
+    shared = a_report([a_turn()], [a_run(**run, kv_unified=True, n_ctx=1024)])
+    assert "4 slots sharing 1,024 tokens," in plain(shared)
+    split = a_report([a_turn()], [a_run(**run, kv_unified=False, n_ctx=4096)])
+    assert "4 slots of 1,024 tokens," in plain(split)
+
+
+def test_what_the_request_did_fits_a_new_conversation_as_well() -> None:
+    """A new conversation with the same system prompt and an edited message look alike: one story for both."""
+    turn = an_evicted_turn(1, 100, trigger="edited", explanation="A new conversation, or an edited message.")
+    assert "keeps the beginning of what the slot held, and goes on differently (edited)" in flowing(a_report([turn]))
 
 
 def test_advice_that_stands_alone_is_no_alternative() -> None:

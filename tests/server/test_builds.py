@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from ckptlog.server import builds
-from ckptlog.server.rules import edges, eras, newest_rules, rules_at, rules_for
+from ckptlog.server.rules import edges, eras, rules_at, rules_for
 
 
 def test_every_choice_is_in_order_and_says_where_it_changed() -> None:
@@ -69,12 +69,14 @@ def test_faults_by_bracket_and_memory() -> None:
 
     assert names("hybrid", 9246, 9496) == {
         "append-searches": True,
+        "stale-after-shift": True,
         "slot-file-bare": True,
         "restore-aborts": True,
     }
     assert names("hybrid", 9113, 9246)["append-searches"] is False
     assert names("hybrid", 11549, None) == {}
     assert names("plain", None, None) == {}
+    assert set(names("unknown", 9246, 9246)) == set(names("hybrid", 9246, 9246)) | set(names("swa", 9246, 9246))
     assert names("swa", 8672, 8672)["start-not-matched"] is True
 
 
@@ -105,8 +107,7 @@ def test_a_bracket_gives_every_set_of_rules_it_allows() -> None:
     assert [rules.first for rules in rules_for(9114, 9114)] == [8929, 9246]
     assert [rules.first for rules in rules_for(9113, 9113)] == [8929]
     assert len(rules_for(None, None)) == len(eras())
-    assert newest_rules(9246, 9496).threshold == "position-less-1"
-    assert newest_rules(None, None).first == 11549
+    assert rules_for(9246, 9496)[-1].threshold == "position-less-1"
 
 
 def test_each_edge_lies_before_its_era() -> None:

@@ -109,6 +109,25 @@ def test_cache_load_failed(analyse: Analyse) -> None:
     assert failed.outcome == "cold" or failed.cause == "cache-load-failed"
 
 
+RESTORE_FAILED = "failed to restore context checkpoint (pos_min = 4999, pos_max = 4999, n_tokens = 5000, size = 10.000 MiB)"
+
+
+def test_restore_failed(analyse: Analyse) -> None:
+    def log(*failed: str) -> Log:
+        log = Log()
+        log.turn(10_000, 0, after=[log.create(5_000, 1), log.create(9_996, 2)])
+        log.turn(10_100, 6000, cached=0, between=[log.check(9_996, 6000), log.check(5_000, 6000), *failed, Log.FORCED])
+        return log
+
+    assert cause(analyse, log()) != "restore-failed"
+    turn = analyse(log(RESTORE_FAILED).lines).report.turns[-1]
+    assert (turn.cause, turn.confidence) == ("restore-failed", "observed")
+    shown = {evidence.says: evidence.text for evidence in turn.evidence}
+    assert "[4999, 4999]" in shown["this checkpoint fits"]
+    assert RESTORE_FAILED in shown["but its state could not be put back"]
+    assert not any(fix.flags for fix in turn.fixes), "no flag is to blame"
+
+
 def test_before_first_boundary(analyse: Analyse) -> None:
     """Every checkpoint ever made lies behind the change, a user message's start among them."""
     def log(first: int) -> Log:

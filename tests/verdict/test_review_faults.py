@@ -99,6 +99,58 @@ def test_a_crash_while_a_checkpoint_was_loaded() -> None:
     assert "known fault" not in judge(run, turn).explanation
 
 
+def edit_of_a_hybrid(run: Run) -> Turn:
+    """3,000 tokens in common, and the only checkpoint before them at 200; no message begins in between."""
+    turn = Turn(2, 0, 0, 0, 40, 50, 80, ended="release", start_seen=True, released=True)
+    turn.n_prompt, turn.n_held, turn.n_common, turn.n_cached = 3400, 3300, 3000, 200
+    turn.n_processed, turn.n_generated, turn.prompt_ms = 3200, 5, 6400.0
+    turn.basis = {"n_common": "observed", "n_cached": "observed"}
+    turn.list_visible = turn.before_known = True
+    turn.first_born = 200
+    turn.before = [Checkpoint(200, 199, 199, 10.0, 0, 0, 20, 30)]
+    turn.restored = turn.before[0]
+    turn.restored_quote = Quote(56, "restored context checkpoint (pos_min = 199, ...)")
+    turn.batch_starts = [200]
+    return turn
+
+
+def hybrid_run(build: int) -> Run:
+    return Run(0, 0, 1, 99, build_min=build, build_max=build, has_recurrent=True, has_attention=True, start_seen=True)
+
+
+@pytest.mark.parametrize(("build", "has_it"), [(9771, True), (9976, True), (9981, False), (11549, False)])
+def test_near_end_checkpoints_that_obey_the_spacing(build: int, has_it: bool) -> None:
+    """From b9771 to b9976 most turns made no checkpoint at all at the default spacing."""
+    run = hybrid_run(build)
+    verdict = judge(run, edit_of_a_hybrid(run))
+    assert verdict.cause == "checkpoints-sparse"
+    assert ("known fault of b9771 to b9976 (mended in b9981)" in verdict.explanation) is has_it
+    assert ("upgrade-server" in [fix.name for fix in verdict.fixes]) is has_it
+
+
+@pytest.mark.parametrize(("build", "wrong"), [(6628, True), (6751, False)])
+def test_the_line_of_an_eviction_that_shows_another_checkpoint(build: int, wrong: bool) -> None:
+    """Up to b6628 the line names the newest entry, although the oldest goes: its numbers are not to be trusted."""
+    run = swa_run(build, window=64)
+    turn = edit_within_the_window(run)
+    turn.checks, turn.before = [], []
+    text = "SWA checkpoint erase, pos_min = 900, pos_max = 1999, size = 10.000 MiB"
+    turn.dead = [
+        Checkpoint(900, 0, 899, 10.0, 0, 0, 20, 30, fate="evicted", fate_line=44, fate_task=30, fate_text=text)
+    ]
+    verdict = judge(run, turn)
+    assert verdict.cause == "checkpoint-evicted"
+    says = next(evidence.says for evidence in verdict.evidence if evidence.line == 44)
+    assert "the checkpoint at 900" in says
+    assert ("builds up to b6628 print the numbers of the newest one here" in says) is wrong
+
+
+def test_a_fault_is_told_of_its_memories_only() -> None:
+    assert fault_of(swa_run(8672), "stale-after-shift") is not None
+    assert fault_of(hybrid_run(8672), "stale-after-shift") is not None, "a slot file's stale list is restored there too"
+    assert fault_of(hybrid_run(8672), "start-not-matched") is None, "only a window reaches back to token 0"
+
+
 @pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
 def test_a_fault_is_told_of_its_builds_only(fault: object) -> None:
     found = next(f for f in faults() if f is fault)

@@ -1,0 +1,35 @@
+"""What a fix says and sets, from what the log tells of the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckptlog.timeline.model import Run
+from ckptlog.verdict.fixes import larger_ram_cache
+
+
+def a_run(build: int = 11549, **known: object) -> Run:
+    run = Run(0, 0, 1, 9, build_min=build, build_max=build)
+    for name, value in known.items():
+        setattr(run, name, value)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("run", "says", "flags"),
+    [
+        (a_run(prompt_cache_enabled=True, prompt_cache_mib=512.0), "now 512 MiB", ["--cache-ram", "1024"]),
+        (a_run(prompt_cache_enabled=False, prompt_cache_mib=0.0), "now off", ["--cache-ram", "8192"]),
+        (a_run(), "8,192 MiB is the default", ["--cache-ram", "16384"]),
+    ],
+)
+def test_more_room_for_the_prompt_cache(run: Run, says: str, flags: list[str]) -> None:
+    fix = larger_ram_cache(run)
+    assert fix is not None
+    assert says in fix.text
+    assert fix.flags == flags
+
+
+def test_no_more_room_than_no_limit_or_where_there_is_no_such_cache() -> None:
+    assert larger_ram_cache(a_run(prompt_cache_enabled=True)) is None
+    assert larger_ram_cache(a_run(build=6628)) is None
