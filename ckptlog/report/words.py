@@ -83,7 +83,7 @@ _TITLES = MappingProxyType(
 _TRIGGERS = MappingProxyType(
     {
         "appended": "only adds to the end of what the slot held",
-        "edited": "keeps the beginning of what the slot held, and goes on differently",
+        "edited": "keeps the beginning of what the slot held, then differs",
         "prefix-rewritten": "parts near the beginning from what the slot held",
         "reasoning-dropped": "parts where the last answer begins, as a rule because its reasoning is left out",
         "repeated": "repeats the prompt that the slot held",

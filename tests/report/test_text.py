@@ -244,7 +244,7 @@ def test_slots_that_share_a_context_are_said_to() -> None:
 def test_what_the_request_did_fits_a_new_conversation_as_well() -> None:
     """A new conversation with the same system prompt and an edited message look alike: one story for both."""
     turn = an_evicted_turn(1, 100, trigger="edited", explanation="A new conversation, or an edited message.")
-    assert "keeps the beginning of what the slot held, and goes on differently (edited)" in flowing(a_report([turn]))
+    assert "keeps the beginning of what the slot held, then differs (edited)" in flowing(a_report([turn]))
 
 
 def test_advice_that_stands_alone_is_no_alternative() -> None:
