@@ -13,12 +13,13 @@ from operator import attrgetter
 
 import polars as pl
 
+from ckptlog.events.by_line import event_by_line
 from ckptlog.events.columns import microseconds, sound_number
 from ckptlog.events.event import Event
 from ckptlog.events.lanes import Lanes
 from ckptlog.events.mismatch import MismatchWindows
 from ckptlog.events.numbers import NUMBER, padded_number_tokens
-from ckptlog.events.plan import Planner, event_by_line
+from ckptlog.events.plan import Planner
 from ckptlog.events.shape_book import ShapeBook
 from ckptlog.events.shapes import LINE_HEADS, SHAPE_CHARS, LineFilter
 from ckptlog.events.tally import Tally
@@ -104,7 +105,7 @@ class Extractor:
         """Lines that can't be read by their tokens' places: unwrapped and parsed one by one."""
         for no, line, number in rows.select("no", "line", "plan").iter_rows():
             plan = self.book.plans[number]
-            event = event_by_line(plan, self.planner, no, line)
+            event = event_by_line(self.planner, no, line)
             if event is None:
                 self.book.count_damaged(plan, line, no)
             elif event.kind in self.needed:

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ckptlog.events.builders import Builder, Heads, NumberField, builder
-from ckptlog.events.event import Event, Wording
-from ckptlog.events.numbers import BEYOND, number_tokens, stamp_us, value
+from ckptlog.events.event import Wording
+from ckptlog.events.free_text import LINE_END, WINDOW_HEADS, SliceField, json_message, with_slices
+from ckptlog.events.numbers import number_tokens
 from ckptlog.grammar import Message, MessageGrammar, Refused
 from ckptlog.intake.unwrap import Envelope, Span, unwrap
-
-
-class SliceField(NamedTuple):
-    """A field of free text up to the line's end: it begins ``delta`` characters behind the ``before``-th
-    number token (behind the line's beginning if ``before`` is 0), or after the spaces that follow there:
-    padding is no part of a shape."""
-
-    name: str
-    before: int
-    delta: int
-    padded: bool
-
 
 #: counts: a negative one is damage
 NEVER_NEGATIVE = frozenset(
     {"n_tokens", "n_prompt", "n_past", "n_cached_tokens", "n_checkpoints", "n_gen", "lcp", "lcs_len"}
 )
-
-#: behind these and one space stands the text of a window
-WINDOW_HEADS = {"mismatch_old": "old: ...", "mismatch_new": "new: ..."}
-
-#: what may stand behind a message: spaces, and the code that switches a colour off
-LINE_END = re.compile(r"(?:\s|\x1b?\[[0-9;]*m)*$")
 
 NO_HEADS = Heads()
 NO_WORDING = Wording("", "", 0, None, None)
@@ -166,7 +146,9 @@ class Planner:
         if not plan.by_line:
             with_text = plan.keep_text or bool(plan.slices)
             build = builder(plan.wording, plan.heads, plan.numbers, plan.constants, with_text=with_text)
-            plan.build = with_slices(plan, build) if plan.slices else build
+            plan.build = (
+                with_slices(build, plan.slices, in_json=plan.in_json, keep_text=plan.keep_text) if plan.slices else build
+            )
         return plan
 
     def types(self, message: Message) -> dict[str, str]:
@@ -270,118 +252,3 @@ class Planner:
             plan.by_line = True
             return
         plan.numbers = tuple(numbers)
-
-
-def json_message(line: str) -> str | None:
-    """The ``msg`` of a JSONL record, unescaped; null when the line is no such record."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    message = record.get("msg") if isinstance(record, dict) else None
-    return message if isinstance(message, str) else None
-
-
-def cut_slices(plan: Plan, line: str) -> dict[str, str]:
-    """The free texts of one line of a shape; a line that ends before one has it empty."""
-    base = (json_message(line) or "") if plan.in_json else line
-    base = base[: LINE_END.search(base).start()]  # type: ignore[union-attr]
-    ends = [0]
-    most = max(piece.before for piece in plan.slices)
-    for match in number_tokens.finditer(base):
-        if len(ends) > most:
-            break
-        ends.append(match.end())
-    found: dict[str, str] = {}
-    for name, before, delta, padded in plan.slices:
-        text = base[ends[before] + delta :] if before < len(ends) else ""
-        found[name] = text.lstrip(" ") if padded else text
-    return found
-
-
-def with_slices(plan: Plan, build: Builder) -> Builder:
-    """A shape's function that also cuts the free texts."""
-
-    def build_with_slices(
-        no: int,
-        t: int | None,
-        at: int,
-        ints: Sequence[int | None],
-        floats: Sequence[float | None],
-        text: str | None,
-    ) -> Event | None:
-        event = build(no, t, at, ints, floats, text)
-        if event is not None:
-            assert text is not None
-            event.f.update(cut_slices(plan, text))
-            if not plan.keep_text:
-                event.text = None
-        return event
-
-    return build_with_slices
-
-
-def event_by_line(plan: Plan, planner: Planner, line_no: int, line: str) -> Event | None:
-    """One event of a shape with free text in it: unwrapped and parsed by itself."""
-    envelope = unwrap(line)
-    if envelope.family is None:
-        return None
-    try:
-        message = parse_message(planner.grammar, envelope)
-    except Refused:
-        return None
-
-    def number(span: Span | None, convert: Callable[[str], int | None]) -> int | None:
-        return None if span is None else convert(line[span.start : span.end])
-
-    def whole(text: str) -> int | None:
-        try:
-            return int(text)
-        except ValueError:
-            return None
-
-    def stamp(text: str) -> int | None:
-        return stamp_us(text) if "." in text else whole(text)
-
-    types = planner.types(message)
-    fields: dict[str, Any] = {}
-    for name, item in message.fields.items():
-        if name in types:
-            try:
-                fields[name] = typed_number(item.text, types[name])
-            except ValueError:
-                return None
-        else:
-            fields[name] = number_or_text(item.text)
-    slot = number(envelope.slot, whole)
-    head = WINDOW_HEADS.get(message.kind)
-    if head is not None:
-        # the window's own leading spaces count, which the grammar passes over
-        fields["text"] = envelope.message.partition(head)[2][1:]
-    return Event(
-        wording_of(message, envelope), line_no, number(envelope.time, stamp), number(envelope.port, whole),
-        None if slot is None or slot < 0 else slot, number(envelope.task, whole), fields, line, message.kind,
-    )  # fmt: skip
-
-
-def typed_number(text: str, terminal: str) -> int | float | None:
-    """The value of an INT or FLOAT; null for nan and inf; ValueError beyond any sense."""
-    if terminal == "INT":
-        number: int | float = int(text)
-    elif text.lstrip("+-")[:1].isdigit():
-        number = float(text)
-    else:
-        return None
-    if abs(number) > BEYOND:
-        raise ValueError(text)
-    return number
-
-
-def number_or_text(text: str) -> Any:
-    sign = text.startswith("-")
-    body = text[1:] if sign else text
-    if number_tokens.fullmatch(body) and "x" not in body:
-        number = value(body, sign)
-        if number is not None:
-            return number
-    return text
