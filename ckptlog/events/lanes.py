@@ -15,8 +15,8 @@ WORTH_LINES = 20
 FEW_LINES = 2000
 #: how much of a line is its key: the logger's name and the beginning of the function's
 KEY_BYTES = 18
-#: more keys than this in one chunk: they are no names
-MOST_KEYS = 400
+#: keys that get lanes; where there are more, they are no names
+MOST_KEYS = 64
 #: a key with more lanes than this is no help
 MOST_LANES = 16
 
@@ -50,8 +50,9 @@ class Lanes:
             self._key_at = min(
                 (at for head in LINE_HEADS if (at := data.find(head.encode())) >= 0), default=-1
             )
-        if self._key_at >= 0:
-            lanes = self._by_key.setdefault(data[self._key_at : self._key_at + KEY_BYTES], [])
+        key = data[self._key_at : self._key_at + KEY_BYTES]
+        if self._key_at >= 0 and (key in self._by_key or len(self._by_key) < MOST_KEYS):
+            lanes = self._by_key.setdefault(key, [])
             self._taken[found.pattern] = self._taken.get(found.pattern, 0) + count
             if found not in lanes and len(lanes) < MOST_LANES:
                 lanes.append(found)
