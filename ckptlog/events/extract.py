@@ -8,7 +8,7 @@ commonest shapes take a shorter way (lane.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 import polars as pl
@@ -39,11 +39,11 @@ class Extractor:
     """Turns the chunks of one source into events.
 
     ``needed`` names the kinds to be turned into events; ``evidence`` those whose raw text is kept;
-    ``blocks`` those of which neighbouring lines become one event.
+    ``blocks`` those of which neighbouring lines may become one event, and the fields that are wanted of each line.
     However the lines are cut into chunks, the events are the same (but for where a block is cut).
     """
 
-    def __init__(self, needed: Iterable[str], evidence: Iterable[str], blocks: Iterable[str] = ()) -> None:
+    def __init__(self, needed: Iterable[str], evidence: Iterable[str], blocks: Mapping[str, tuple[str, ...]] | None = None) -> None:
         grammar = messages()
         self.needed = frozenset(needed)
         self.planner = Planner(grammar, self.needed, frozenset(evidence))
@@ -52,7 +52,7 @@ class Extractor:
         self.book = ShapeBook(self.planner, self.tally)
         self.windows = MismatchWindows()
         self._sampled: dict[str, Envelope] = {}
-        self.lanes = Lanes(self.book, frozenset(blocks))
+        self.lanes = Lanes(self.book, blocks or {})
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """The events of one chunk (some may be held back until a later chunk decides them)."""

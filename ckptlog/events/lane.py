@@ -36,8 +36,8 @@ class Lane:
     pattern: str
     groups: tuple[str, ...]
     build: RowBuilder
-    #: neighbouring lines become one event
-    in_blocks: bool
+    #: neighbouring lines become one event with these fields, a tuple a line; null: an event a line
+    block: tuple[str, ...] | None = None
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], int, pl.DataFrame]:
         """Of lines (no, line): the lane's events, of how many lines, and the lines that are not the lane's."""
@@ -58,8 +58,8 @@ class Lane:
             rest = pl.concat([rest, frame.filter(~sound)]).sort("no")
             frame, cut = frame.filter(sound), cut.filter(sound)
         rows = frame.hstack(cut)
-        if self.in_blocks:
-            return list(self._blocks(rows, fields)), rows.height, rest
+        if self.block is not None:
+            return list(self._blocks(rows, self.block)), rows.height, rest
         rows = rows.select(
             "no", self._time(), *self._places(), *fields, *(["line"] if self.plan.keep_text else [])
         )
@@ -84,11 +84,12 @@ class Lane:
             number = sound_number(pl.col(name), is_float=False)
             yield -number if name == "task" and self.plan.heads.task_negative else number
 
-    def _blocks(self, rows: pl.DataFrame, columns: list[str]) -> Iterator[Event]:
-        """One event for each block of neighbouring lines; its fields are tuples in ``rows``, named by ``names``."""
+    def _blocks(self, rows: pl.DataFrame, names: tuple[str, ...]) -> Iterator[Event]:
+        """One event for each block of neighbouring lines, with a tuple of the named fields for each in ``rows``."""
         of = self.plan.wording
-        names = tuple(self.plan.numbers[int(name[1:])].name for name in columns)
-        fields = rows.select(columns).rows()
+        columns = {self.plan.numbers[int(name[1:])].name: name for name in self.groups if name.startswith("f")}
+        wanted = (pl.col(columns[name]) if name in columns else pl.lit(None) for name in names)
+        fields = rows.select(expr.alias(name) for expr, name in zip(wanted, names, strict=True)).rows()
         places = [name for name in PLACES if name in self.groups]
         apart = pl.any_horizontal(
             pl.col("no").diff() != 1, *(pl.col(name) != pl.col(name).shift(1) for name in places)
@@ -97,16 +98,23 @@ class Lane:
         heads = heads.select("at", "no", self._time(), *self._places())
         ends = [*heads["at"].to_list()[1:], rows.height]
         for (at, no, t, port, slot, task), end in zip(heads.iter_rows(), ends, strict=True):
-            yield Event(of, no, t, port, slot, task, {"rows": fields[at:end], "names": names}, None, of.kind)
+            yield Event(of, no, t, port, slot, task, {"rows": fields[at:end]}, None, of.kind)
 
 
-def lane(plan: Plan, line: str, *, in_blocks: bool) -> Lane | None:
-    """The lane of a planned shape, made from an example; null if one expression can't tell for certain."""
+def lane(plan: Plan, line: str, block: tuple[str, ...] | None = None) -> Lane | None:
+    """The lane of a planned shape, made from an example; null if one expression can't tell for certain.
+
+    ``block``: as in ``Lane``.
+    """
     if plan.build is None or plan.slices or plan.open_ended or len(line) > MOST_CHARS:
         return None
-    if in_blocks and (plan.constants or plan.keep_text):
+    if block is not None and (plan.constants or plan.keep_text):
         return None
-    names = {field.token: f"f{i}" for i, field in enumerate(plan.numbers) if field.name not in NO_NUMBERS}
+    names = {
+        field.token: f"f{i}"
+        for i, field in enumerate(plan.numbers)
+        if field.name not in NO_NUMBERS and (block is None or field.name in block)
+    }
     for name, token in zip(("stamp", *PLACES), (plan.time_index, *plan.heads[:3]), strict=True):
         if token >= 0:
             if token in names:
@@ -122,7 +130,8 @@ def lane(plan: Plan, line: str, *, in_blocks: bool) -> Lane | None:
         if text.startswith("0x") and token not in names:
             number = "0x[0-9a-fA-F]+"
         elif _PLAIN.fullmatch(text):
-            number = "[0-9]+" + r"\.[0-9]+" * text.count(".")
+            # one that is not read must not be beyond any sense, either
+            number = ("[0-9]+" if token in names else "[0-9]{1,15}") + r"\.[0-9]+" * text.count(".")
         else:
             return None
         pattern += (
@@ -139,7 +148,7 @@ def lane(plan: Plan, line: str, *, in_blocks: bool) -> Lane | None:
     build = row_builder(
         plan.wording, [field.name for field in numbers], without, plan.constants, with_text=plan.keep_text
     )
-    return Lane(plan, f"{pattern}{_escaped(tail)}$", tuple(groups), build, in_blocks)
+    return Lane(plan, f"{pattern}{_escaped(tail)}$", tuple(groups), build, block)
 
 
 def _apart(literal: str, *, spaced: bool, first: bool) -> bool:

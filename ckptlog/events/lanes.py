@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from ckptlog.events.event import Event
@@ -24,7 +26,7 @@ MOST_LANES = 16
 class Lanes:
     """Learns lanes from the lines that went the long way."""
 
-    def __init__(self, book: ShapeBook, blocks: frozenset[str]) -> None:
+    def __init__(self, book: ShapeBook, blocks: Mapping[str, tuple[str, ...]]) -> None:
         self.book = book
         self.blocks = blocks
         self._key_at = -1
@@ -41,7 +43,7 @@ class Lanes:
             return
         plan = self.book.plans[number]
         if number not in self._lanes:
-            self._lanes[number] = lane(plan, line, in_blocks=plan.wording.kind in self.blocks)
+            self._lanes[number] = lane(plan, line, self.blocks.get(plan.wording.kind))
         found = self._lanes[number]
         if found is None:
             return

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 
 from ckptlog.timeline.model import Checkpoint, Dropped
 
+#: what is read of each line of the server's two listings: the prompts it compares, and those it holds
+CANDIDATE_FIELDS = ("n_tokens", "lcp", "f_keep", "sim")
+ENTRY_FIELDS = ("n_tokens", "n_checkpoints")
+
 
 @dataclass(slots=True)
 class CacheEntry:
@@ -96,6 +100,9 @@ class RamCache:
         """Make the model agree with the listing; returns the entries that it no longer holds."""
         if self._listing is None:
             return []
+        if self._agrees(self._listing):
+            self._listing = None
+            return []
         old, self.entries = self.entries, []
         for n_tokens, n_checkpoints in self._listing:
             for i, found in enumerate(old):
@@ -111,3 +118,11 @@ class RamCache:
             self.entries.append(found)
         self._listing = None
         return old
+
+    def _agrees(self, listing: list[tuple[int, int]]) -> bool:
+        """Is the listing what was expected, down to the numbers of checkpoints (as it nearly always is)?"""
+        entries = self.entries
+        return len(entries) == len(listing) and all(
+            entry.n_tokens == n_tokens and entry.checkpoints is not None and len(entry.checkpoints) == n_checkpoints
+            for entry, (n_tokens, n_checkpoints) in zip(entries, listing, strict=True)
+        )

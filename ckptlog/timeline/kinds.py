@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS
 from ckptlog.timeline.dialect import SAME_AS
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import Stream
@@ -11,8 +12,8 @@ NEEDED_KINDS = frozenset(
     {name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP) | set(SAME_AS)
 )
 
-#: kinds that come as listings: neighbouring lines are one event
-BLOCK_KINDS = frozenset({"cache_candidate", "cache_entry"})
+#: kinds that come as listings: neighbouring lines are one event, with these fields a line
+BLOCK_KINDS = {"cache_candidate": CANDIDATE_FIELDS, "cache_entry": ENTRY_FIELDS}
 
 #: kinds whose lines may be quoted as evidence
 EVIDENCE_KINDS = frozenset(

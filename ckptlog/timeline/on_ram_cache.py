@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ckptlog.events import Event
-from ckptlog.timeline.cache import CacheEntry
+from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS, CacheEntry
 from ckptlog.timeline.model import Dropped
 from ckptlog.timeline.stream_state import StreamState
 
 
 def rows_of(e: Event, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """The fields of each line of a block, in the order of ``names``; of a single line, one tuple."""
-    rows = e.f.get("rows")
-    if rows is None:
-        return [tuple(e.f.get(name) for name in names)]
-    given: tuple[str, ...] = e.f["names"]
-    if given == names:
-        return list(rows)
-    columns = list(zip(*rows, strict=True))
-    nothing = (None,) * len(rows)
-    wanted = (columns[given.index(name)] if name in given else nothing for name in names)
-    return list(zip(*wanted, strict=True))
+    """The fields of each line of a block; of a single line, one tuple in the order of ``names``."""
+    rows: list[tuple[Any, ...]] | None = e.f.get("rows")
+    return rows if rows is not None else [tuple(e.f.get(name) for name in names)]
 
 
 class RamCacheMessages(StreamState):
@@ -82,7 +74,7 @@ class RamCacheMessages(StreamState):
 
     def on_cache_candidate(self, e: Event) -> None:
         if self.selection is not None:
-            self.selection.candidates.extend(rows_of(e, ("n_tokens", "lcp", "f_keep", "sim")))
+            self.selection.candidates.extend(rows_of(e, CANDIDATE_FIELDS))
 
     def on_cache_found(self, e: Event) -> None:
         selection = self.selection
@@ -117,7 +109,7 @@ class RamCacheMessages(StreamState):
         self.cache.begin_listing()
 
     def on_cache_entry(self, e: Event) -> None:
-        self.cache.listed(rows_of(e, ("n_tokens", "n_checkpoints")))
+        self.cache.listed(rows_of(e, ENTRY_FIELDS))
 
     def on_cache_update_took(self, e: Event) -> None:
         gone = self.cache.end_listing()

@@ -19,6 +19,7 @@ from ckptlog.grammar import messages
 from ckptlog.intake.reader import Feeder
 from ckptlog.intake.sources import Source
 from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
+from ckptlog.timeline.on_ram_cache import rows_of
 
 DATA = Path(__file__).parents[1] / "data"
 LOGS = sorted(DATA.glob("**/*.log.gz"))
@@ -35,7 +36,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(data: bytes, *, by_lanes: bool, blocks: bool = False) -> tuple[list[Event], Tally, Extractor]:
-    extractor = Extractor(NEEDED_KINDS, EVIDENCE_KINDS, BLOCK_KINDS if blocks else ())
+    extractor = Extractor(NEEDED_KINDS, EVIDENCE_KINDS, BLOCK_KINDS if blocks else None)
     if not by_lanes:
         extractor.lanes.learn = lambda *_: None  # type: ignore[method-assign]
     feeder = Feeder(Source("server.log"))
@@ -72,16 +73,11 @@ def test_a_block_has_the_rows_of_its_lines() -> None:
     rows: list[tuple[object, ...]] = []
     blocks = 0
     for event in events:
-        if "rows" in event.f:
-            blocks += 1
-            names = event.f["names"]
-            rows += [(event.kind, dict(zip(names, row, strict=True))) for row in event.f["rows"]]
-        elif event.kind in BLOCK_KINDS:
-            rows.append((event.kind, {k: v for k, v in event.f.items() if k != "pointer"}))
-    expected = [
-        (e.kind, {k: v for k, v in e.f.items() if k != "pointer"}) for e in singles if e.kind in BLOCK_KINDS
-    ]
-    assert sorted(map(str, rows)) == sorted(map(str, expected))
+        if event.kind in BLOCK_KINDS:
+            blocks += "rows" in event.f
+            rows += [(event.kind, *row) for row in rows_of(event, BLOCK_KINDS[event.kind])]
+    expected = [(e.kind, *rows_of(e, BLOCK_KINDS[e.kind])[0]) for e in singles if e.kind in BLOCK_KINDS]
+    assert rows == expected
     assert 0 < blocks < len(expected) / 4
 
 
@@ -142,13 +138,13 @@ def test_odd_numbers_are_read_as_on_the_long_way(line: str, seed: int) -> None:
 def test_what_is_not_certain_gets_no_lane(line: str, certain: bool) -> None:
     plan = Planner(messages(), NEEDED_KINDS, EVIDENCE_KINDS).plan(line)
     assert plan.status == "event"
-    assert (lane(plan, line, in_blocks=False) is not None) == certain
+    assert (lane(plan, line) is not None) == certain
 
 
 def test_a_lane_takes_only_lines_of_its_shape() -> None:
     planner = Planner(messages(), NEEDED_KINDS, EVIDENCE_KINDS)
     for line in LINES:
-        found = lane(planner.plan(line), line, in_blocks=False)
+        found = lane(planner.plan(line), line)
         assert found is not None
         shape = padded_number_tokens.sub("#", line)
         others = [other for other in LINES if other != line] + [
