@@ -231,3 +231,7 @@ class Report(msgspec.Struct):
     turns: list[TurnRecord]
     checkpoints: list[CheckpointRecord]
     summary: Summary
+    #: what was not read, or not kept, in sentences
+    warnings: list[str] = []
+    #: how many turns, runs, checkpoints ... a limit kept out (usually empty)
+    left_out: dict[str, int] = {}

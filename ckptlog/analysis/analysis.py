@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ckptlog.analysis.collector import no_collector
 from ckptlog.analysis.to_records import summarize
+from ckptlog.errors import InputError
 from ckptlog.intake.sources import Source
 from ckptlog.records import SCHEMA, Report, Tool
+from ckptlog.timeline.limits import MAX_TURNS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,9 +51,13 @@ class Analysis:
     """
 
     analyzer: Analyzer | Joined
-    warnings: list[str] = field(default_factory=list)
     #: the reading was stopped before the end: the report is of what had been read
     interrupted: bool = False
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What could not be read or was not kept, in sentences."""
+        return self.analyzer.warnings
 
     @cached_property
     def report(self) -> Report:
@@ -67,6 +73,8 @@ class Analysis:
                 turns=turns,
                 checkpoints=self.analyzer.checkpoint_records(),
                 summary=summarize(turns),
+                warnings=self.warnings,
+                left_out=dict(self.analyzer.left_out.counts),
             )
 
     @cached_property
@@ -81,9 +89,11 @@ class Analysis:
 
         if not isinstance(self.analyzer, Joined) and self.analyzer.whole_timeline:
             return self.analyzer.runs
-        again = Analyzer()
+        again = Analyzer(most_whole=MAX_TURNS)
         with no_collector():
             for source in self.analyzer.sources:
+                if source.is_stdin:
+                    raise InputError("standard input can't be read a second time: ask analyze() for the timeline")
                 copy = Source(source.path)
                 again.begin(copy)
                 for chunk in read_chunks(copy):

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 
 from ckptlog.analysis.analysis import Analysis
-from ckptlog.analysis.analyzer import Analyzer
+from ckptlog.analysis.analyzer import MOST_WHOLE, Analyzer
 from ckptlog.analysis.collector import no_collector
 from ckptlog.analysis.parallel import analyze_in_parts
 from ckptlog.analysis.parts import Joined, Undivided
 from ckptlog.intake.reader import CHUNK_BYTES, read_chunks
 from ckptlog.intake.sources import Source, expand
 from ckptlog.processes import dismiss, how_many
+from ckptlog.timeline.limits import MAX_TURNS
 
 #: from this size on memory counts for more than the time of a second reading
 BIG_BYTES = 64 << 20
@@ -49,7 +50,7 @@ def analyze(
     sizes = [None if source.is_stdin else source.raw_size() for source in sources]
     # of a big log that can be read again, the timeline's own objects are not all kept
     whole = timeline or max_bytes is not None or None in sizes or sum(size or 0 for size in sizes) < BIG_BYTES
-    analyzer = Analyzer(whole_timeline=whole)
+    analyzer = Analyzer(whole_timeline=whole, most_whole=MAX_TURNS if timeline else MOST_WHOLE)
     with no_collector():
         for source in sources:
             if stopped is not None and stopped():
@@ -60,8 +61,7 @@ def analyze(
                 if progress is not None:
                     progress(source.facts.raw_bytes)
         analyzer.finish()
-    warnings = [warning for source in sources for warning in source.facts.warnings]
-    return Analysis(analyzer, warnings, interrupted=stopped is not None and stopped())
+    return Analysis(analyzer, interrupted=stopped is not None and stopped())
 
 
 def _in_parts(

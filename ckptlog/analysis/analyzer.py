@@ -13,10 +13,14 @@ from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
 from ckptlog.records import CheckpointRecord, Ended, RunRecord, SourceRecord, TurnRecord
 from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
+from ckptlog.timeline.limits import MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.tracker import Tracker
 from ckptlog.verdict.judge import judge
 from ckptlog.verdict.replayed import put_numbers
+
+#: turns up to which all of the timeline's own objects are kept: they take twice the memory of the records
+MOST_WHOLE = 20_000
 
 Format = Literal["prefixed", "legacy", "jsonl", "tagged", "mixed"]
 
@@ -26,7 +30,8 @@ class Analyzer:
 
     ``on_turn`` is called with each turn's record as soon as it is complete. ``keep_timeline`` keeps
     the timeline's own objects too (a replay needs them); without it memory is bounded by the records.
-    With ``whole_timeline`` false only those are kept that the numbers in fixes may need.
+    With ``whole_timeline`` false, or from ``most_whole`` turns on, only those are kept that the numbers in
+    fixes may need.
     """
 
     def __init__(
@@ -35,11 +40,16 @@ class Analyzer:
         *,
         keep_timeline: bool = True,
         whole_timeline: bool = True,
+        most_whole: int = MOST_WHOLE,
     ) -> None:
         self.on_turn = on_turn
         self.keep_timeline = keep_timeline
         self.whole_timeline = keep_timeline and whole_timeline
+        self._most_whole = most_whole
         self._kept = KeptTurns()
+        #: what the limits of timeline/limits.py kept out
+        self.left_out = LeftOut()
+        self._weight = self._empty = 0
         self.turns: list[TurnRecord] = []
         self.sources: list[Source] = []
         self.drift: list[tuple[int, Drift]] = []
@@ -53,7 +63,9 @@ class Analyzer:
         self.sources.append(source)
         self._extractors.append(Extractor(NEEDED_KINDS, EVIDENCE_KINDS, BLOCK_KINDS))
         before = self._trackers[-1] if self._trackers else None
-        self._trackers.append(Tracker(len(self.sources) - 1, self._turn_done, before=before))
+        self._trackers.append(
+            Tracker(len(self.sources) - 1, self._turn_done, before=before, left_out=self.left_out)
+        )
 
     def feed(self, chunk: Chunk) -> None:
         self._take(chunk, self.extractor.events(chunk))
@@ -111,6 +123,12 @@ class Analyzer:
     def runs(self) -> list[Run]:
         return [run for tracker in self._trackers for run in tracker.runs]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the report must know of the reading, in sentences."""
+        told = [warning for source in self.sources for warning in source.facts.warnings]
+        return [*told, *self.left_out.sentences([source.name for source in self.sources])]
+
     def run_records(self) -> list[RunRecord]:
         return [run_record(run) for run in self.runs]
 
@@ -124,14 +142,41 @@ class Analyzer:
         ]
 
     def _turn_done(self, run: Run, turn: Turn) -> None:
+        empty = is_empty(turn)
+        self._empty += empty
+        beyond = "turns" if self._weight >= MAX_TURNS else "empty" if empty and self._empty > MAX_EMPTY else None
+        if beyond is not None or run.no >= MAX_RUNS:
+            if beyond is not None:
+                self.left_out.count(beyond, turn.source, turn.first_line)
+            if self.on_turn is not None:  # a follower is told of it still
+                self.on_turn(turn_record(run, turn, judge(run, turn)))
+            return
         record = turn_record(run, turn, judge(run, turn))
+        self._weight += weight(record)
         self.turns.append(record)
         if self.whole_timeline:
             run.turns.append(turn)
+            if len(self.turns) > self._most_whole:
+                self.whole_timeline = False
+                self._kept.begin(self.runs, self.turns)
         elif self.keep_timeline:
             self._kept.add(run, turn, record)
         if self.on_turn is not None:
             self.on_turn(record)
+
+
+def is_empty(turn: Turn | TurnRecord) -> bool:
+    """Does the log show a beginning and nothing that came of it?"""
+    return turn.ended == "cut" and turn.n_processed is None and turn.n_generated is None and turn.prompt_ms is None
+
+
+def weight(turn: TurnRecord) -> int:
+    """For how many turns one counts against MAX_TURNS: more than one if its lists are very long."""
+    lists = turn.checkpoints
+    n = len(turn.shifts)
+    if lists is not None:
+        n += len(lists.before) + len(lists.created) + len(lists.after)
+    return 1 + n // 512
 
 
 def source_record(source: Source, tally: Tally) -> SourceRecord:

@@ -22,6 +22,15 @@ class KeptTurns:
         self._over: list[Run] = []
         self._open: dict[int | None, Run] = {}
 
+    def begin(self, runs: list[Run], records: list[TurnRecord]) -> None:
+        """Go on from where all turns were kept: ``records`` are those of the turns in ``runs``, as they ended."""
+        turns = {run.no: (run, iter(run.turns)) for run in runs}
+        for run in runs:
+            run.turns = []
+        for record in records:
+            run, its_turns = turns[record.run]
+            self.add(run, next(its_turns), record)
+
     def add(self, run: Run, turn: Turn, record: TurnRecord) -> None:
         """One more turn of a run, which is kept in ``run.turns`` as long as it may be needed."""
         if not self._length[run.no]:

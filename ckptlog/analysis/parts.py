@@ -17,7 +17,7 @@ from typing import IO
 
 import msgspec
 
-from ckptlog.analysis.analyzer import Analyzer, source_record
+from ckptlog.analysis.analyzer import Analyzer, is_empty, source_record, weight
 from ckptlog.events import Drift, Tally
 from ckptlog.events.extract import SAMPLE_LINES
 from ckptlog.events.shape_book import MAX_SHAPES
@@ -27,6 +27,7 @@ from ckptlog.intake.sources import Source, SourceFacts, open_raw
 from ckptlog.intake.unpack import compression_of
 from ckptlog.records import CheckpointRecord, Fix, RunRecord, SourceRecord, TurnRecord
 from ckptlog.timeline.dialect import SAME_AS
+from ckptlog.timeline.limits import MAX_CHECKPOINTS, MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut
 from ckptlog.timeline.stream import CLOCK_FALL_US, StreamEnd, restarted
 from ckptlog.verdict.replayed import number_runs, runs_to_number
 
@@ -64,6 +65,7 @@ class Joint(msgspec.Struct):
     slot_files_written: bool
     slot_files_read: bool
     shapes: int
+    left_out: bool
 
 
 class Result(msgspec.Struct):
@@ -165,7 +167,8 @@ class Part:
         stream = tracker.streams[0]
         end = stream.end
         self.joint = Joint(
-            *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.book.index)
+            *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.book.index),
+            bool(self.analyzer.left_out.counts),
         )  # fmt: skip
 
     @property
@@ -243,6 +246,16 @@ class Joined:
                 self._tally.add(result.tally)
 
     @property
+    def warnings(self) -> list[str]:
+        """None: a log with something to be warned of is read in one go."""
+        return []
+
+    @property
+    def left_out(self) -> LeftOut:
+        """Nothing, likewise."""
+        return LeftOut()
+
+    @property
     def drift(self) -> list[tuple[int, Drift]]:
         return [(0, drift) for drift in self._tally.drift.values()]
 
@@ -287,6 +300,18 @@ def _prove(results: Sequence[Result]) -> None:
     # shapes beyond the limit, and warnings that give counts, depend on all that was read before
     if sum(joint.shapes for joint in joints) > MAX_SHAPES or any(result.facts.warnings for result in results):
         raise Undivided
+    if any(joint.left_out for joint in joints) or not _within_limits(results):
+        raise Undivided
+
+
+def _within_limits(results: Sequence[Result]) -> bool:
+    """Would one reading have kept all of that?"""
+    return (
+        sum(weight(turn) for result in results for turn in result.turns) < MAX_TURNS
+        and sum(is_empty(turn) for result in results for turn in result.turns) < MAX_EMPTY
+        and sum(len(result.runs) for result in results) < MAX_RUNS
+        and sum(len(result.checkpoints) for result in results) < MAX_CHECKPOINTS
+    )
 
 
 def _add(facts: SourceFacts, later: SourceFacts) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ckptlog.records import (
     Basis,
     CheckpointRecord,
@@ -19,8 +21,18 @@ from ckptlog.verdict.judge import Verdict
 FIGURES = ("n_prompt", "n_common", "n_common_slot", "n_known", "n_cached", "n_processed", "n_generated")
 
 
+#: one empty list for all records, which are never changed in place: most lists of most turns are empty
+_NONE: list[int] = []
+
+
+@lru_cache(maxsize=4096)
+def _basis(items: tuple[tuple[str, Basis], ...]) -> dict[str, Basis]:
+    """One object for all turns that know the same figures in the same way."""
+    return dict(items)
+
+
 def _positions(checkpoints: list[Checkpoint]) -> list[int]:
-    return sorted([c.n_tokens for c in checkpoints]) if checkpoints else []
+    return sorted([c.n_tokens for c in checkpoints]) if checkpoints else _NONE
 
 
 def _seconds(t: int | None) -> float | None:
@@ -64,10 +76,12 @@ def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
         prompt_ms=turn.prompt_ms,
         generation_ms=turn.generation_ms,
         lost_ms=verdict.lost_ms,
-        basis=basis,
+        basis=_basis(tuple(basis.items())),
         mismatch=_mismatch(turn),
         checkpoints=_turn_checkpoints(turn),
-        shifts=[ShiftRecord(s.line, s.n_keep, s.n_left, s.n_discard, s.hole, s.variant) for s in turn.shifts],
+        shifts=[
+            ShiftRecord(s.line, s.n_keep, s.n_left, s.n_discard, s.hole, s.variant) for s in turn.shifts
+        ],
         evidence=verdict.evidence,
         fixes=verdict.fixes,
         headline=verdict.headline,

@@ -84,39 +84,50 @@ def silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def write_stdout(data: str | bytes) -> None:
+def write_stdout(data: str | bytes | Iterable[bytes]) -> None:
     """Results to stdout; quiet when the reader has gone, so that the exit code still counts."""
     try:
         buffer = getattr(sys.stdout, "buffer", None)
-        if isinstance(data, bytes) and buffer is not None:
-            sys.stdout.flush()
-            buffer.write(data)
+        if isinstance(data, str):
+            sys.stdout.write(data)
         else:
-            sys.stdout.write(data.decode() if isinstance(data, bytes) else data)
+            sys.stdout.flush()
+            for piece in _pieces(data):
+                if buffer is not None:
+                    buffer.write(piece)
+                else:
+                    sys.stdout.write(piece.decode())
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
 
 
-def write_file(path: str, data: str | bytes) -> None:
+def _pieces(data: str | bytes | Iterable[bytes]) -> Iterable[bytes]:
+    if isinstance(data, str):
+        return (data.encode("utf-8", "backslashreplace"),)
+    return (data,) if isinstance(data, bytes) else data
+
+
+def write_file(path: str, data: str | bytes | Iterable[bytes]) -> None:
     """``data`` to ``path``, whole or not at all; missing parent folders are made.
 
     Raises :class:`CkptlogError` (exit code 2) when the file can't be written.
     """
     target = Path(path)
-    content = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+    content = _pieces(data)
     try:
         if target.is_dir():
             raise IsADirectoryError(21, "it is a folder")
         if target.exists() and not target.is_file():  # /dev/null, a named pipe: nothing to replace
-            target.write_bytes(content)
+            with target.open("wb") as special:
+                special.writelines(content)
             return
         target = target.resolve()  # a link stays a link
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+                stream.writelines(content)
             os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
             os.replace(temporary, target)
         except BaseException:
@@ -133,7 +144,7 @@ def _umask() -> int:
     return mask
 
 
-def deliver(data: str | bytes, output: str | None) -> None:
+def deliver(data: str | bytes | Iterable[bytes], output: str | None) -> None:
     """A finished result to ``-o FILE``, or to stdout without it (or with ``-``)."""
     if output is None or output == "-":
         write_stdout(data)

@@ -76,9 +76,9 @@ def diagnose(
     for sentence in empty:
         tell(sentence)
     if output_format is Format.json:
-        from ckptlog.report.as_json import render_json
+        from ckptlog.report.as_json import json_pieces
 
-        deliver(render_json(report), output)
+        deliver(json_pieces(report), output)
     elif output_format is Format.markdown:
         from ckptlog.report.markdown import render_markdown
 

@@ -106,11 +106,12 @@ class _Interrupt:
 
 
 def read(
-    logs: Sequence[str], max_bytes: int | None = None, quiet: bool = False, partial: bool = False
+    logs: Sequence[str], max_bytes: int | None = None, quiet: bool = False, partial: bool = False, timeline: bool = False
 ) -> Analysis:
     """Analyse ``logs``; warnings go to stderr, and a bar if that is a terminal and ``quiet`` is not set.
 
-    ``partial``: Ctrl-C ends the reading, and what was read until then is analysed.
+    ``partial``: Ctrl-C ends the reading, and what was read until then is analysed. ``timeline``:
+    ``Analysis.timeline`` will be asked for.
     """
     if not partial:
         start_early(logs)
@@ -125,7 +126,7 @@ def read(
                     logs, chunk_bytes=_PARTIAL_CHUNK, max_bytes=max_bytes, progress=bar, stopped=asked
                 )
         else:
-            analysis = analyze(logs, max_bytes=max_bytes, progress=bar)
+            analysis = analyze(logs, max_bytes=max_bytes, progress=bar, timeline=timeline)
     finally:
         if bar is not None:
             bar.close()

@@ -71,7 +71,7 @@ def whatif(
     from ckptlog.replay.whatif import whatif as answer_whatif
 
     flags = Flags(ctx_checkpoints, checkpoint_min_step, swa_full, _build_number(build))
-    analysis = read(logs)
+    analysis = read(logs, timeline=True)
     report = analysis.report
     verdicts = {(turn.run, turn.slot, turn.task): turn for turn in report.turns}
     answer = answer_whatif(

@@ -69,6 +69,11 @@ def warned(check: CheckVerdict) -> CheckVerdict:
     return msgspec.structs.replace(check, status="warning")
 
 
+def not_judged(report: Report) -> int:
+    """How many turns (or whole runs) a limit kept out of the report."""
+    return sum(report.left_out.get(what, 0) for what in ("turns", "empty", "runs"))
+
+
 def counts_as(turn: TurnRecord, outcome: Outcome) -> bool:
     """Whether ``fail_on`` with this outcome means this turn.
 
@@ -101,16 +106,20 @@ class _Case:
         """One check for each outcome of ``fail_on``."""
         for outcome in self.policy.fail_on:
             numbers = [n for n, turn in enumerate(self.report.turns, start=1) if counts_as(turn, outcome)]
-            unknown = len(numbers) if outcome == "unknown" else 0
+            unjudged = not_judged(self.report) if outcome == "unknown" else 0
+            unknown = len(numbers) + unjudged if outcome == "unknown" else 0
             status: CheckStatus = "passed"
-            if numbers:
+            said = [plural(len(numbers), "turn")] if numbers else []
+            if unjudged:
+                said.append(f"{plural(unjudged, 'turn')} too many to be judged")
+            if said:
                 status = "warning" if unknown and self.policy.gate.allow_unknown else "failed"
             yield CheckVerdict(
                 id=f"outcome/{outcome}",
                 name=f"no {outcome}",
                 kind="outcome",
                 status=status,
-                message=f"{plural(len(numbers), 'turn')}" if numbers else "none",
+                message=" and ".join(said) or "none",
                 unknown=unknown,
                 turns=findings(self.report, numbers),
                 turns_total=len(numbers),
@@ -258,7 +267,7 @@ def _notes(report: Report, policy: Policy) -> Iterator[str]:
     strange = sum(source.drifted_lines + source.unknown_slot_lines for source in report.sources)
     if strange:
         yield (f"{plural(strange, 'line')} of the server's own not understood: ckptlog doctor LOG shows them")
-    unjudged = sum(turn.outcome == "unknown" for turn in report.turns)
+    unjudged = sum(turn.outcome == "unknown" for turn in report.turns) + not_judged(report)
     if unjudged and "unknown" not in policy.fail_on:
         yield f"of {plural(unjudged, 'turn')} the log does not tell the outcome, and fail_on leaves that out"
 

@@ -263,6 +263,8 @@ def _untold(what: Digest) -> list[str]:
         lines += ["## What this log can't tell", ""]
         lines += [f"- {escape(sentence)} ({plural(count, 'turn')})" for sentence, count in what.missing[:12]]
         lines.append("")
+    for warning in what.report.warnings:
+        lines += [f"**Warning:** {escape(warning)}.", ""]
     sources = what.report.sources
     strange = sum(source.drifted_lines + source.unknown_slot_lines for source in sources)
     read = plural(sum(source.lines for source in sources), "line")

@@ -235,4 +235,5 @@ def redacted(report: Report) -> Report:
         sources=[source(record) for record in report.sources],
         runs=[run(record) for record in report.runs],
         turns=[turn(record) for record in report.turns],
+        warnings=[redactor.words(sentence) for sentence in report.warnings],
     )

@@ -127,6 +127,8 @@ def _untold(page: Page, what: Digest) -> None:
         if len(sentences) > _SENTENCES_SHOWN:
             page.para(f"- and {len(sentences) - _SENTENCES_SHOWN} more things")
         page.blank()
+    for warning in what.report.warnings:
+        page.para(f"Warning: {safe_text(warning)}.", style="yellow")
     sources = what.report.sources
     lines = sum(source.lines for source in sources)
     strange = sum(source.drifted_lines + source.unknown_slot_lines for source in sources)

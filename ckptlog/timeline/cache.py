@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ckptlog.timeline.limits import MAX_SAVED
 from ckptlog.timeline.model import Checkpoint, Dropped
 
 #: what is read of each line of the server's two listings: the prompts it compares, and those it holds
@@ -51,6 +52,7 @@ class RamCache:
         if self.pending is not None:
             self.entries.append(self.pending)
             self.pending = None
+            del self.entries[:-MAX_SAVED]
 
     def skip_pending(self) -> CacheEntry | None:
         entry, self.pending = self.pending, None
@@ -67,8 +69,12 @@ class RamCache:
             self.settle()
         if self.entries:
             entry = self.entries.pop(0)
-            self.dropped.append(Dropped(entry.n_tokens, line, text, why))
-            del self.dropped[:-500]
+            self.drop(Dropped(entry.n_tokens, line, text, why))
+
+    def drop(self, content: Dropped) -> None:
+        """Content is gone; only what went last is remembered."""
+        self.dropped.append(content)
+        del self.dropped[:-500]
 
     def take(self, n_tokens: int) -> CacheEntry | None:
         """The entry of that length leaves the cache for a slot."""
@@ -95,6 +101,7 @@ class RamCache:
         """Entries of a listing in the server's order: tokens, and how many checkpoints each holds."""
         if self._listing is not None:
             self._listing.extend(entries)
+            del self._listing[MAX_SAVED:]
 
     def end_listing(self) -> list[CacheEntry]:
         """Make the model agree with the listing; returns the entries that it no longer holds."""

@@ -113,15 +113,16 @@ class ListKeeper:
         else:
             run.cp_wide += 1
 
-    def restored(self, run: Run, state: SlotState, turn: Turn, e: Event) -> None:
+    def restored(self, run: Run, state: SlotState, turn: Turn, e: Event) -> Checkpoint | None:
+        """Resume from the entry named by the line; returns a record to keep if it was born before the log."""
         f = e.f
+        unknown: Checkpoint | None = None
         self.memory_hint(run, e)
         checkpoint = state.find(f.get("n_tokens"), f.get("pos_min"), f.get("pos_max"))
         if checkpoint is None:
-            checkpoint = Checkpoint(
+            unknown = checkpoint = Checkpoint(
                 _n_tokens(f), f.get("pos_min"), f.get("pos_max"), f.get("size_mib"), run.no, state.id, None, None
             )
-            run.checkpoints.append(checkpoint)
             state.checkpoints.append(checkpoint)
             state.list_known = False
             if turn.before is not None:
@@ -133,6 +134,7 @@ class ListKeeper:
         turn.restored = checkpoint
         turn.restored_at = (f.get("n_tokens"), f.get("n_past"))
         turn.restored_quote = quote(e.line, e.text)
+        return unknown
 
     def shifted(self, run: Run, state: SlotState, turn: Turn, e: Event) -> None:
         """A context shift renumbers the content: what was remembered of it is void."""

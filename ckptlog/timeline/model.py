@@ -160,6 +160,8 @@ class Turn:
     restored_quote: Quote | None = None
     restore_failed: Quote | None = None
     need_one_token: Quote | None = None
+    #: messages of batches, checkpoints and shifts that were kept
+    n_kept: int = 0
     chunk_moves: int = 0
     chunk_end: int | None = None
     input_truncated: Quote | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
+from ckptlog.timeline.limits import MAX_SAVED
 from ckptlog.timeline.model import Checkpoint, Dropped, Shift
 from ckptlog.timeline.slot import SlotState
 from ckptlog.timeline.stream_state import StreamState
@@ -13,16 +14,17 @@ class ListMessages(StreamState):
 
     def on_created_checkpoint(self, e: Event) -> None:
         state, turn = self._turn(e)
-        if state is not None and turn is not None:
+        if state is not None and turn is not None and self._room(turn, e):
             checkpoint = self.lists.created(self._need_run(), state, turn, e)
             self._keep_record(checkpoint)
+            self._trim_list(state)
 
     def on_erased_old(self, e: Event) -> None:
         self._erase(e, "evicted")
 
     def on_swa_checkpoint_erase(self, e: Event) -> None:
         state, turn = self._turn(e)
-        if state is not None and turn is not None:
+        if state is not None and turn is not None and self._room(turn, e):
             self.lists.swa_erased(state, turn, e)
 
     def on_erased_too_close(self, e: Event) -> None:
@@ -36,7 +38,7 @@ class ListMessages(StreamState):
 
     def _erase(self, e: Event, fate: str) -> None:
         state, turn = self._turn(e)
-        if state is not None and turn is not None:
+        if state is not None and turn is not None and self._room(turn, e):
             checkpoint = self.lists.erased(self._need_run(), state, turn, e, fate)
             if checkpoint is not None:
                 self._keep_record(checkpoint)
@@ -47,6 +49,8 @@ class ListMessages(StreamState):
             return
         run = self._need_run()
         run.context_shift = True
+        if not self._room(turn, e):
+            return
         f = e.f
         turn.shifts.append(Shift(e.line, e.text or "", f["n_keep"], f["n_left"], f["n_discard"], e.t))
         self.lists.shifted(run, state, turn, e)
@@ -70,7 +74,7 @@ class ListMessages(StreamState):
                 self.cache.pending is not None and self.cache.pending.n_tokens == state.held
             )
             if not saved:
-                self.cache.dropped.append(Dropped(state.held, e.line, e.text, why))
+                self.cache.drop(Dropped(state.held, e.line, e.text, why))
         state.held = 0
         state.content_from = "slot"
         state.clear_list(why, e.line, e.text, None)
@@ -80,6 +84,8 @@ class ListMessages(StreamState):
         if e.slot is not None:
             state = self._slot(e.slot)
             self.slot_files[str(e.f.get("path"))] = (state.held, list(state.checkpoints))
+            if len(self.slot_files) > MAX_SAVED:
+                del self.slot_files[next(iter(self.slot_files))]
 
     def on_restored_checkpoints_file(self, e: Event) -> None:
         if e.slot is None:

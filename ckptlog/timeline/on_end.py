@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.events import Event
 from ckptlog.timeline.cache import RamCache
+from ckptlog.timeline.limits import MAX_WAITING
 from ckptlog.timeline.model import Turn
 from ckptlog.timeline.refusals import REFUSALS, reason_of
 from ckptlog.timeline.slot import SlotState, quote
@@ -139,7 +140,11 @@ class EndMessages(StreamState):
         turn = Turn(run.n_turns, run.no, self.tracker.source, None, task, e.line, e.line, t_start=e.t, t_end=e.t)
         turn.ended = "error"
         self.tasks[task] = turn
+        if len(self.tasks) > 4096:
+            self._forget_old_tasks()
         self.unfinished.append((None, turn))
+        if len(self.unfinished) > MAX_WAITING:
+            self._settle_slotless()
         return turn
 
     def on_decode_failed(self, e: Event) -> None:

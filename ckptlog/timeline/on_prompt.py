@@ -113,14 +113,17 @@ class PromptMessages(StreamState):
 
     def on_checking_checkpoint(self, e: Event) -> None:
         _, turn = self._turn(e)
-        if turn is not None:
+        if turn is not None and self._room(turn, e):
             self.lists.memory_hint(self._need_run(), e)
             turn.checks.append(Check(e.line, e.text or "", e.f["pos_min"], e.f["pos_max"], e.f["thold"]))
 
     def on_restored_checkpoint(self, e: Event) -> None:
         state, turn = self._turn(e)
-        if state is not None and turn is not None:
-            self.lists.restored(self._need_run(), state, turn, e)
+        if state is not None and turn is not None and self._room(turn, e):
+            unknown = self.lists.restored(self._need_run(), state, turn, e)
+            if unknown is not None:
+                self._keep_record(unknown)
+                self._trim_list(state)
 
     def on_restore_failed(self, e: Event) -> None:
         _, turn = self._turn(e)
@@ -152,7 +155,7 @@ class PromptMessages(StreamState):
         if turn is None:
             return
         n_tokens = e.f.get("n_tokens")
-        if isinstance(n_tokens, int):
+        if isinstance(n_tokens, int) and self._room(turn, e):
             turn.batch_starts.append(n_tokens)
 
     def on_prompt_progress(self, e: Event) -> None:

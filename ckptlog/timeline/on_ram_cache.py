@@ -6,6 +6,7 @@ from typing import Any
 
 from ckptlog.events import Event
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS, CacheEntry
+from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Dropped
 from ckptlog.timeline.stream_state import StreamState
 
@@ -52,7 +53,7 @@ class RamCacheMessages(StreamState):
     def on_cache_state_too_big(self, e: Event) -> None:
         entry = self.cache.skip_pending()
         if entry is not None:
-            self.cache.dropped.append(Dropped(entry.n_tokens, e.line, e.text, "too-big"))
+            self.cache.drop(Dropped(entry.n_tokens, e.line, e.text, "too-big"))
 
     def on_cache_removing_obsolete(self, e: Event) -> None:
         self.cache.remove_obsolete(e.f["n_tokens"])
@@ -75,6 +76,7 @@ class RamCacheMessages(StreamState):
     def on_cache_candidate(self, e: Event) -> None:
         if self.selection is not None:
             self.selection.candidates.extend(rows_of(e, CANDIDATE_FIELDS))
+            del self.selection.candidates[MAX_BETWEEN:]
 
     def on_cache_found(self, e: Event) -> None:
         selection = self.selection

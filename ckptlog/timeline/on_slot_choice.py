@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
+from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Selection
 from ckptlog.timeline.stream_state import StreamState
 
@@ -20,7 +21,8 @@ class SlotChoice(StreamState):
             chosen.n_prompt = e.f["n_tokens"]
             chosen.thold = e.f.get("thold")
             return
-        self.slot_lcp[e.slot] = e.f["lcp"]
+        if len(self.slot_lcp) < MAX_BETWEEN:
+            self.slot_lcp[e.slot] = e.f["lcp"]
         self.checked_prompt = e.f["n_tokens"]
         self.checked_thold = e.f.get("thold")
 

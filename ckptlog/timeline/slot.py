@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ckptlog.records import Fate
+from ckptlog.timeline.limits import MAX_BETWEEN, MAX_DEAD
 from ckptlog.timeline.model import Checkpoint, Quote, Selection, Turn
 
 
@@ -48,6 +49,8 @@ class SlotState:
         self.bare_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:
+        if len(self.dead) >= MAX_DEAD:
+            return
         self.dead.append(checkpoint)
         self.dead_max = max(self.dead_max, checkpoint.n_tokens)
 
@@ -70,7 +73,7 @@ class SlotState:
         gone = list(self.checkpoints)
         for checkpoint in gone:
             self.kill(checkpoint, "cleared", line, text, turn)
-        if gone or not self.list_known:
+        if (gone or not self.list_known) and len(self.list_lost) < MAX_BETWEEN:
             self.list_lost.append((why, line, text))
         self.checkpoints = []
         return gone

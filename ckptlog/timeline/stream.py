@@ -77,11 +77,11 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
                 state = self._slot(e.slot)
                 state.held, state.list_known = 0, True
             return
-        handler = self._handlers.get(e.kind)
+        handler = self.handlers.get(e.kind)
         if handler is not None:
             if not fork:
                 self.routes[of] = handler
-            handler(e)
+            handler(self, e)
 
     def goes_on_with(self, e: Event) -> bool:
         """Is this the first line of a later file of the same run (a rotated log)?"""
@@ -93,6 +93,11 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         self._reset()
         self.run = self.tracker.new_run(self.port, e.line)
         return self.run
+
+    @property
+    def last_line(self) -> int:
+        """The last line that was about this port."""
+        return 0 if self.run is None else self.run.last_line
 
     @property
     def end(self) -> StreamEnd:

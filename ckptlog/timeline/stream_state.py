@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from ckptlog.events import Event, Wording
 from ckptlog.timeline.cache import CacheEntry, RamCache
 from ckptlog.timeline.figures import settle_figures
+from ckptlog.timeline.limits import (
+    MAX_CHECKPOINTS,
+    MAX_IN_TURN,
+    MAX_LISTED,
+    MAX_SLOTS,
+    MAX_WAITING,
+    LeftOut,
+)
 from ckptlog.timeline.lists import ListKeeper
 from ckptlog.timeline.model import Checkpoint, Dropped, Quote, Run, Selection, Turn
 from ckptlog.timeline.slot import SlotState
@@ -17,14 +25,25 @@ class Owner(Protocol):
     """Who reads the source: numbers its runs, and takes the turns that are complete."""
 
     source: int
+    left_out: LeftOut
+    n_checkpoints: int
 
     def new_run(self, port: int | None, line: int) -> Run: ...
 
     def turn_done(self, run: Run, turn: Turn) -> None: ...
 
 
+Handler = Callable[[Any, Event], None]
+
+
 class StreamState:
     """The state behind one stream of events (one port); the handlers of its parts build on it."""
+
+    #: what takes a message, by its kind: functions and not bound methods, which would keep the stream alive
+    handlers: ClassVar[dict[str, Handler]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.handlers = {name[3:]: getattr(cls, name) for name in dir(cls) if name.startswith("on_")}
 
     def __init__(self, tracker: Owner, port: int | None) -> None:
         self.tracker = tracker
@@ -34,12 +53,10 @@ class StreamState:
         self.slot_files: dict[str, tuple[int | None, list[Checkpoint]]] = {}
         self.slot_files_read = False
         self._reset()
-        self._handlers: dict[str, Callable[[Event], None]] = {
-            name[3:]: getattr(self, name) for name in dir(self) if name.startswith("on_")
-        }
 
     def _reset(self) -> None:
         self.slots: dict[int, SlotState] = {}
+        self.forgot_slots = False
         self.cache = RamCache()
         self.lists = ListKeeper()
         self.selection: Selection | None = None
@@ -52,7 +69,7 @@ class StreamState:
         self.seen_turn = False
         self.seen_wordings: set[Wording] = set()
         #: wordings met in this run, with what handles them
-        self.routes: dict[Wording, Callable[[Event], None]] = {}
+        self.routes: dict[Wording, Handler] = {}
         self.waking = False
         self.tasks: dict[int, Turn] = {}
         self.unfinished: list[tuple[SlotState | None, Turn]] = []
@@ -64,9 +81,29 @@ class StreamState:
         state = self.slots.get(slot_id)
         if state is None:
             run = self.run
-            fresh = run is not None and run.start_seen
+            if len(self.slots) >= MAX_SLOTS:
+                self._forget_slot()
+            fresh = run is not None and run.start_seen and not self.forgot_slots
             state = self.slots[slot_id] = SlotState(slot_id, held=0 if fresh else None, list_known=fresh)
         return state
+
+    def _forget_slot(self) -> None:
+        """Too many slots: the one known for longest is over; should it come back, nothing is known of it."""
+        assert self.run is not None
+        state = self.slots.pop(next(iter(self.slots)))
+        if state.turn is not None:
+            self._close(state, state.turn)
+        self._settle(state)
+        self.forgot_slots = True
+        self.tracker.left_out.count("slots", self.tracker.source, self.run.last_line)
+
+    def _room(self, turn: Turn, e: Event) -> bool:
+        """May one more message of a batch, a checkpoint or a shift be kept of this turn?"""
+        turn.n_kept += 1
+        if turn.n_kept <= MAX_IN_TURN:
+            return True
+        self.tracker.left_out.count("in_turn", self.tracker.source, e.line)
+        return False
 
     def _turn(self, e: Event, *, begin: bool = True) -> tuple[SlotState | None, Turn | None]:
         """The open turn an event belongs to; one is begun for a log that starts in mid-turn."""
@@ -199,8 +236,21 @@ class StreamState:
             state.remember_dead(dead)
 
     def _keep_record(self, checkpoint: Checkpoint) -> None:
-        assert self.run is not None
-        self.run.checkpoints.append(checkpoint)
+        run = self.run
+        assert run is not None
+        owner = self.tracker
+        if owner.n_checkpoints < MAX_CHECKPOINTS:
+            owner.n_checkpoints += 1
+            run.checkpoints.append(checkpoint)
+        else:
+            owner.left_out.count("checkpoints", owner.source, run.last_line)
+
+    def _trim_list(self, state: SlotState) -> None:
+        """A list longer than any server's: its oldest entries are forgotten, and with them that it is known."""
+        while len(state.checkpoints) > MAX_LISTED:
+            del state.checkpoints[0]
+            state.list_known = False
+            self.tracker.left_out.count("listed", self.tracker.source, self._need_run().last_line)
 
     def _close(self, state: SlotState, turn: Turn) -> None:
         """The turn holds the slot no longer; lines about it may still come."""
@@ -222,6 +272,15 @@ class StreamState:
     def settle(self) -> None:
         """Nothing more will be said of the turns that hold no slot any more."""
         self._settle_all()
+
+    def _settle_slotless(self) -> None:
+        """Refusals that hold no slot do not wait for the log's end when there are many."""
+        waiting = [pair for pair in self.unfinished if pair[0] is None]
+        if len(waiting) > MAX_WAITING:
+            still = waiting[-MAX_WAITING // 8 :]  # something may yet be said of the last ones
+            self.unfinished = [*(pair for pair in self.unfinished if pair[0] is not None), *still]
+            for _, turn in waiting[: -len(still)]:
+                self._done(None, turn)
 
     def _settle_all(self) -> None:
         waiting, self.unfinished = self.unfinished, []
@@ -249,8 +308,7 @@ class StreamState:
         if not saved and not any(x.n_tokens == held for x in self.cache.entries):
             q = turn.selected_quote
             text = q.text if q is not None else None
-            self.cache.dropped.append(Dropped(held, turn.first_line, text, "overwritten"))
-            del self.cache.dropped[:-500]
+            self.cache.drop(Dropped(held, turn.first_line, text, "overwritten"))
 
     @staticmethod
     def _bare_prefix(state: SlotState, turn: Turn) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ckptlog.events import Event
 from ckptlog.records import Ended
+from ckptlog.timeline.limits import MAX_PORTS, MAX_QUOTE, MAX_RUNS, LeftOut
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.stream import Stream
 
@@ -23,10 +24,16 @@ class Tracker:
     """
 
     def __init__(
-        self, source: int, on_turn: Callable[[Run, Turn], None] | None = None, before: Tracker | None = None
+        self,
+        source: int,
+        on_turn: Callable[[Run, Turn], None] | None = None,
+        before: Tracker | None = None,
+        left_out: LeftOut | None = None,
     ) -> None:
         self.source = source
         self.on_turn = on_turn
+        self.left_out = LeftOut() if left_out is None else left_out
+        self.n_checkpoints: int = 0 if before is None else before.n_checkpoints
         self.runs: list[Run] = []
         self._first_run: int = 0 if before is None else before._first_run + len(before.runs)
         self._streams: dict[int | None, Stream] = {}
@@ -38,6 +45,9 @@ class Tracker:
             stream = streams.get(event.port)
             if stream is None:
                 stream = streams[event.port] = self._stream(event)
+            text = event.text
+            if text is not None and len(text) > MAX_QUOTE:
+                event.text = text[:MAX_QUOTE]
             # the common case written out, for this is run for every event: a wording met before, and a
             # clock that goes on
             handler, t = stream.routes.get(event.of), event.t
@@ -47,7 +57,7 @@ class Tracker:
             if t is not None:
                 stream.last_t = t
             stream.run.last_line = event.line  # type: ignore[union-attr]  # there is one where a wording was met
-            handler(event)
+            handler(stream, event)
 
     def _stream(self, event: Event) -> Stream:
         """A new stream for a port, or the one of the source before if this log goes on with it."""
@@ -58,7 +68,17 @@ class Tracker:
                 del before._streams[event.port]
                 old.tracker = self
                 return old
+        if len(self._streams) >= MAX_PORTS:
+            self._give_up(event.line)
         return Stream(self, event.port)
+
+    def _give_up(self, line: int) -> None:
+        """Too many ports: those of which nothing was said for longest are over."""
+        silent = sorted(self._streams.items(), key=lambda item: item[1].last_line)
+        for port, stream in silent[: MAX_PORTS // 8]:
+            del self._streams[port]
+            stream.finish("cut")
+            self.left_out.count("ports", self.source, line)
 
     def settle(self) -> None:
         """Turns that hold no slot any more are complete."""
@@ -79,7 +99,10 @@ class Tracker:
 
     def new_run(self, port: int | None, line: int) -> Run:
         run = Run(self._first_run + len(self.runs), self.source, line, line, port=port)
-        self.runs.append(run)
+        if run.no < MAX_RUNS:
+            self.runs.append(run)
+        else:
+            self.left_out.count("runs", self.source, line)
         return run
 
     def turn_done(self, run: Run, turn: Turn) -> None:

@@ -148,15 +148,14 @@ class Loader:
             if not now and (self._unseen or began - shown_at < pause):
                 self._on_progress(self._progress(phase, total))
                 return
-            warnings = [warning for source in analyzer.sources for warning in source.facts.warnings]
-            analysis = Analysis(analyzer, warnings)
+            analysis = Analysis(analyzer)
             nothing = tuple(nothing_to_judge(analysis)) if phase == "done" else ()
             progress = self._progress(phase, total)
             self._unseen = True
             ended = phase in ("done", "stopped") and analyzer.keep_timeline
             runs = tuple(analyzer.runs) if ended else None
             self._on_picture(
-                Picture(analysis.report, tuple(analyzer.sources), progress, tuple(warnings), nothing, runs)
+                Picture(analysis.report, tuple(analyzer.sources), progress, tuple(analysis.warnings), nothing, runs)
             )
             shown_at = time.monotonic()
             cost = shown_at - began

@@ -77,5 +77,4 @@ class Session:
 
     def analysis(self) -> Analysis:
         """What was found, as of a whole log."""
-        warnings = [warning for source in self.analyzer.sources for warning in source.facts.warnings]
-        return Analysis(self.analyzer, warnings)
+        return Analysis(self.analyzer)

@@ -53,7 +53,7 @@ def test_it_reads_back_as_the_same_report() -> None:
 
 def test_its_keys_are_in_the_contracts_order() -> None:
     report = json.loads(render_json(build.evicted()))
-    assert list(report) == ["schema", "tool", "sources", "runs", "turns", "checkpoints", "summary"]
+    assert list(report) == ["schema", "tool", "sources", "runs", "turns", "checkpoints", "summary", "warnings", "left_out"]
     assert list(report["turns"][0])[:12] == [
         "source", "run", "slot", "task", "child_of", "lines",
         "t_start", "t_end", "ended", "outcome", "severity", "failed",
