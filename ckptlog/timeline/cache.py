@@ -30,6 +30,7 @@ class CacheEntry:
     user_starts: list[int] = field(default_factory=list)
     boundaries_seen: bool = False
     starts_complete: bool = False
+    starts_sure: bool = True
 
 
 @dataclass(slots=True)
@@ -41,7 +42,8 @@ class RamCache:
     #: the save whose fate (kept, already there, too big) the following lines decide
     pending: CacheEntry | None = None
     _listing: list[tuple[int, int]] | None = None
-    _loaded_unknown: bool = False
+    #: whether these are all that the server holds (the log begins with the server, or a listing was seen)
+    complete: bool = False
 
     def save(self, entry: CacheEntry) -> None:
         self.settle()
@@ -87,6 +89,8 @@ class RamCache:
     def fitting(self, f_keep: float) -> list[CacheEntry]:
         """Entries for which some whole common prefix gives this three-decimal f_keep."""
         self.settle()
+        if not self.complete:
+            return []
         return [
             e
             for e in self.entries
@@ -123,7 +127,7 @@ class RamCache:
             else:
                 found = CacheEntry(n_tokens, [] if n_checkpoints == 0 else None)
             self.entries.append(found)
-        self._listing = None
+        self._listing, self.complete = None, True
         return old
 
     def _agrees(self, listing: list[tuple[int, int]]) -> bool:

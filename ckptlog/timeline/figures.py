@@ -108,7 +108,8 @@ def _child_figures(turn: Turn) -> None:
     turn.prompt_ms = None
 
 
-def _prompt_start_seen(turn: Turn) -> bool:
+def prompt_start_seen(turn: Turn) -> bool:
+    """Is the beginning of the turn in the log (which may begin, or lack lines, in its middle)?"""
     return turn.new_prompt_line is not None or turn.start_seen
 
 
@@ -119,7 +120,7 @@ def _discarded(turn: Turn) -> int:
 def _cached_and_prompt(turn: Turn) -> None:
     if turn.n_prompt is None and turn.selection is not None:
         _set(turn, "n_prompt", turn.selection.n_prompt, "observed")
-    if turn.batch_starts and (_prompt_start_seen(turn) or turn.batch_starts[0] == 0):
+    if turn.batch_starts and (prompt_start_seen(turn) or turn.batch_starts[0] == 0):
         _set(turn, "n_cached", turn.batch_starts[0], "observed")
     elif turn.forced is not None:
         _set(turn, "n_cached", 0, "derived")
@@ -266,7 +267,7 @@ def _common(run: Run, turn: Turn) -> None:
         elif exact is not None:
             if slot_range is not None and not slot_range[0] <= exact <= slot_range[1] and basis == "inferred":
                 exact = None
-            else:
+            elif not _choice_lost(run, turn):
                 slot_exact = exact
         common_range = slot_range
     else:
@@ -289,6 +290,17 @@ def _common(run: Run, turn: Turn) -> None:
     elif common_range is not None and not _empty(common_range):
         turn.n_common_range = common_range
     _known(turn)
+
+
+#: from here on every choice of a slot is told ("selected slot by id" too)
+CHOICES_TOLD_SINCE = 9725
+
+
+def _choice_lost(run: Run, turn: Turn) -> bool:
+    """Are the lines before the launch missing, which would show a prompt swapped in from the RAM cache?"""
+    if turn.selection is not None:
+        return False
+    return not turn.start_seen or run.build_min >= CHOICES_TOLD_SINCE or (turn.no == 1 and not run.start_seen)
 
 
 def _more_than_the_slot(turn: Turn, n_common: int) -> bool:
@@ -481,6 +493,8 @@ def _window_range(turn: Turn, n_prompt: int) -> Range | None:
     if len(turn.mismatch_ids) != 2:
         return None
     old, new = turn.mismatch_ids
+    if bool(old) != bool(new):
+        return None  # a damaged row
     if any(a != b for a, b in zip(old, new, strict=False)):
         return 0, n_prompt - 1
     if turn.n_held is None:

@@ -177,29 +177,46 @@ class ListKeeper:
         born = [c.n_tokens for c in turn.created if c.n_tokens > TRIVIAL]
         if born and (state.first_born is None or min(born) < state.first_born):
             state.first_born = min(born)
-        found = user_starts(run, turn)
+        found, sure = user_starts(run, turn)
         state.user_starts = sorted({*starts, *found}) if found else starts
         if turn.batch_starts:
             state.boundaries_seen = True
             state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
+            state.starts_sure = sure and (state.starts_sure or turn.batch_starts[0] == 0)
 
 
 #: a checkpoint of the first few tokens (BOS, a header) is worth nothing
 TRIVIAL = 8
 
 
-def user_starts(run: Run, turn: Turn) -> list[int]:
+#: batch sizes that people choose are multiples of the one and at most the other
+SIZE_UNIT, LARGEST_SIZE = 16, 8192
+
+
+def _may_be_a_size(n: int) -> bool:
+    return n % SIZE_UNIT == 0 and n <= LARGEST_SIZE
+
+
+def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
     """Batch starts that are neither where reuse ended, nor a full batch later, nor near the prompt's end.
 
-    From b9310 on such a cut is the start of a user message (formats: policy, section 3).
+    From b9310 on such a cut is the start of a user message (formats: policy, section 3). Also says whether the
+    first of them is sure to be the first.
     """
     starts, n_prompt = turn.batch_starts, turn.n_prompt
     if n_prompt is None or len(starts) < 2 or run.build_min < 9306:
-        return []
-    n_batch, n_ubatch = run.n_batch or 2048, run.n_ubatch or 512
+        # (where the build is not known yet, one of them may be the start of a message all the same)
+        return [], n_prompt is not None and len(starts) < 2
+    n_batch, n_ubatch = run.n_batch, run.n_ubatch
+    if n_batch is None or n_ubatch is None:
+        # the log begins behind the lines that print them: what could be a full batch, or near the end, proves nothing
+        open_starts: list[int] = []
+        found: list[int] = []
+        for before, start in pairwise(starts):
+            if start == n_prompt - 4:
+                continue
+            size = _may_be_a_size(start - before) or _may_be_a_size(n_prompt - 4 - start)
+            (open_starts if size else found).append(start)
+        return found, not open_starts or (bool(found) and open_starts[0] > found[0])
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
-    found = []
-    for before, start in pairwise(starts):
-        if start - before != n_batch and start not in tail:
-            found.append(start)
-    return found
+    return [start for before, start in pairwise(starts) if start - before != n_batch and start not in tail], True

@@ -92,6 +92,8 @@ class Selection:
     text: str | None = None
     #: where the slot's old content was saved before the choice took effect
     saved_line: int | None = None
+    #: whether the cache was listed behind the load: what was loaded is not among the entries any more
+    listed: bool = False
 
 
 @dataclass(slots=True)
@@ -216,6 +218,7 @@ class Turn:
     boundaries_seen: bool = False
     #: whether the content's batches were seen from token 0 on, so that no earlier user start is missing
     starts_complete: bool = False
+    starts_sure: bool = True
     #: tokens at the slot's beginning that came from a slot file without checkpoints
     bare_until: int = 0
     #: what had replaced the content for which the restored checkpoint was made: ("shift" | "slot-file", line, text)

@@ -162,4 +162,4 @@ class EndMessages(StreamState):
             state.held = 0
             state.clear_list("sleep", e.line, e.text, None)
             state.new_content()
-        self.cache = RamCache()
+        self.cache = RamCache(complete=True)

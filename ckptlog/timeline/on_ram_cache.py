@@ -44,7 +44,7 @@ class RamCacheMessages(StreamState):
         entry = CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line)
         entry.first_born = state.first_born
         entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
-        entry.starts_complete = state.starts_complete
+        entry.starts_complete, entry.starts_sure = state.starts_complete, state.starts_sure
         self.cache.save(entry)
 
     def on_cache_already(self, e: Event) -> None:
@@ -114,9 +114,12 @@ class RamCacheMessages(StreamState):
         self.cache.listed(rows_of(e, ENTRY_FIELDS))
 
     def on_cache_update_took(self, e: Event) -> None:
+        known = self.cache.complete
         gone = self.cache.end_listing()
         selection = self.selection
-        if selection is not None and selection.found is not None and self.loaded_entry is None:
+        if selection is not None:
+            selection.listed = True
+        if known and selection is not None and selection.found is not None and self.loaded_entry is None:
             f_keep = selection.found[0]
             fitting = [
                 x for x in gone

@@ -34,6 +34,8 @@ class SlotState:
     boundaries_seen: bool = False
     #: whether batches of the content were seen from token 0 on
     starts_complete: bool = False
+    #: whether no cut that may be the start of a user message had to be left out of ``user_starts``
+    starts_sure: bool = True
     #: the last change of the content that an old build's list survived (why, line, text)
     outlived: tuple[str, int, str | None] | None = None
     #: tokens at the beginning that came from a slot file without checkpoints
@@ -46,6 +48,7 @@ class SlotState:
         self.user_starts = []
         self.boundaries_seen = False
         self.starts_complete = False
+        self.starts_sure = True
         self.bare_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:

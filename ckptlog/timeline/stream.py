@@ -72,7 +72,7 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         if startup is not None:
             startup(run, e)
             if e.kind in FRESH:
-                run.start_seen = True
+                run.start_seen = self.cache.complete = True
             if e.kind == "new_slot" and e.slot is not None:
                 state = self._slot(e.slot)
                 state.held, state.list_known = 0, True

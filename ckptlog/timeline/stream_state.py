@@ -174,7 +174,7 @@ class StreamState:
         turn.bare_until = state.bare_until
         turn.user_starts = state.user_starts
         turn.boundaries_seen = state.boundaries_seen
-        turn.starts_complete = state.starts_complete
+        turn.starts_complete, turn.starts_sure = state.starts_complete, state.starts_sure
         turn.before = list(state.checkpoints)
         state.turn = turn
         state.last_turn = turn
@@ -200,9 +200,9 @@ class StreamState:
                 break
         entry: CacheEntry | None = self.loaded_entry
         self.loaded_entry = None
-        if entry is None and n_tokens is not None:
+        if entry is None and n_tokens is not None and not selection.listed:
             entry = self.cache.take(n_tokens)
-        if entry is None:
+        if entry is None and not selection.listed:
             fitting = self.cache.fitting(f_keep)
             if len(fitting) == 1:
                 entry = self.cache.take(fitting[0].n_tokens)
@@ -220,7 +220,7 @@ class StreamState:
             state.first_born = entry.first_born
             state.user_starts = list(entry.user_starts)
             state.boundaries_seen = entry.boundaries_seen
-            state.starts_complete = entry.starts_complete
+            state.starts_complete, state.starts_sure = entry.starts_complete, entry.starts_sure
         if entry is None or entry.checkpoints is None:
             state.list_known = False
             return

@@ -35,6 +35,8 @@ class NoUserBoundary(CauseRule):
             return None
         if turn.user_starts or turn.first_born is None or not turn.boundaries_seen:
             return None
+        if not turn.starts_complete or not turn.starts_sure:
+            return None
         if turn.first_born <= case.common[0]:
             return None
         quote_search(case)
@@ -76,6 +78,8 @@ class BeforeFirstBoundary(CauseRule):
         run, turn = case.run, case.turn
         if case.common is None or not turn.list_visible or turn.first_born is None or not turn.before_known:
             return None
+        if not turn.starts_complete:
+            return None  # the content is older than the log: checkpoints of it may have come and gone unseen
         low, high = case.common
         if turn.first_born <= high:
             return None

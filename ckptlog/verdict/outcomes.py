@@ -11,7 +11,7 @@ from typing import Literal
 
 from ckptlog.records import Basis, Outcome
 from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED
-from ckptlog.timeline.figures import refused
+from ckptlog.timeline.figures import prompt_start_seen, refused
 from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.timeline.refusals import ONE_BATCH
 from ckptlog.verdict.case import Case
@@ -36,9 +36,14 @@ def judge_outcome(case: Case) -> Judged:
         return Judged("arrival-rejection", rejection_variant(turn), confidence="observed")
     if turn.shifts or turn.input_truncated is not None:
         found.append(Judged("context-shift", shift_variant(run, turn), confidence="observed"))
-    if not_completion(run, turn):
+    other_kind = not_completion(run, turn)
+    if other_kind:
         return Judged("not-completion", confidence="derived")
+    if other_kind is None:
+        return Judged("unknown", confidence="inferred")
     stop = limit_stop(run, turn)
+    if stop is None and turn.truncated and not turn.shifts and not prompt_start_seen(turn):
+        return Judged("unknown", confidence="inferred")  # cut off, or shifted before the log begins
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
     prefill = judge_prefill(case)
@@ -46,7 +51,8 @@ def judge_outcome(case: Case) -> Judged:
         found.append(prefill)
     if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None):
         found.append(Judged("error", "crash" if turn.error is None else None, confidence="observed"))
-    elif turn.ended == "cancel":
+    elif turn.ended == "cancel" and (turn.start_seen or turn.batch_starts or turn.prompt_done):
+        # (of a turn of which only the end is in the log, the error that the cancel belongs to may be lost)
         found.append(Judged("cancelled", confidence="observed"))
     if prefill is not None and prefill not in found:
         found.append(prefill)
@@ -116,6 +122,8 @@ def limit_stop(run: Run, turn: Turn) -> Basis | None:
     full = limit is not None and turn.n_released + 1 >= limit
     if turn.stop_reason == "context":
         return "observed"
+    if turn.truncated and not prompt_start_seen(turn):
+        return "inferred" if full else None  # shifts may have come before the log begins
     if turn.truncated:
         return "observed" if full or limit is None else ("derived" if _nearly(turn.n_released, limit) else None)
     old = run.build_max is not None and run.build_max < 6900
@@ -128,12 +136,14 @@ def _nearly(n: int, limit: int) -> bool:
     return n + 64 >= limit
 
 
-def not_completion(run: Run, turn: Turn) -> bool:
-    """Embeddings and rerank print no timing and end with just their prompt in the slot."""
-    if turn.ended != "release" or turn.n_generated is not None or turn.prompt_ms is not None:
+def not_completion(run: Run, turn: Turn) -> bool | None:
+    """Embeddings and rerank print no timing and end with just their prompt in the slot; null if it can't be told."""
+    if turn.ended != "release" or turn.n_generated or turn.prompt_ms is not None:
         return False
-    if turn.sampled or turn.cancel is not None or not turn.start_seen:
+    if turn.sampled or turn.cancel is not None:
         return False
+    if not prompt_start_seen(turn):
+        return None
     if turn.empty_prompt:
         return True
     if turn.n_prompt is not None:
@@ -206,6 +216,6 @@ def _without_common(case: Case, n_cached: int) -> Judged | None:
         return Judged("unknown", confidence="inferred")
     if turn.restored is not None:
         return Judged("restored", confidence="observed")
-    if n_cached > NOTHING_CACHED:
+    if n_cached > NOTHING_CACHED and prompt_start_seen(turn):
         return Judged("reused", confidence="inferred")
     return Judged("unknown", confidence="inferred")

@@ -36,6 +36,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return None, "derived"
     if 0 < turn.n_prompt <= low and low == high:
         return _all_of_it(turn, low, held)
+    if high == 0 and held is None:
+        return None, "inferred"  # perhaps the slot was empty
     if high <= NOTHING_CACHED:
         return "other-conversation", "derived"
     shifted = _shifted_before(turn)
@@ -47,8 +49,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     basis = _basis(turn)
     if held is not None and common >= held:
         return "appended", basis
-    if shifted:
-        # the server itself cut a slice out of what the slot held: where the two part says nothing of the request
+    if shifted or _before_unseen(turn):
+        # the server itself (perhaps) cut a slice out of what the slot held: where they part says nothing of the request
         return None, "inferred"
     start = first_user_start(case.run, turn)
     if start is not None and common < start:
@@ -74,9 +76,19 @@ def _basis(turn: Turn) -> Basis:
     return "derived" if turn.basis.get("n_common") != "inferred" else "inferred"
 
 
-def _all_of_it(turn: Turn, common: int, held: int | None) -> tuple[str, Basis]:
+def _before_unseen(turn: Turn) -> bool:
+    """Is what became of the slot's content before this turn not in the log (which begins later, or lacks lines)?"""
+    previous = turn.previous
+    if turn.cache_loaded or turn.content_from == "slot-file":
+        return False
+    return previous is None or not previous.start_seen
+
+
+def _all_of_it(turn: Turn, common: int, held: int | None) -> tuple[str | None, Basis]:
     """The slot held all of the prompt, be it ever so short."""
     previous = turn.previous
+    if held != common and (previous is None or previous.n_prompt is None):
+        return None, "inferred"  # the last prompt is not known
     same = previous is not None and previous.n_prompt == turn.n_prompt
     return ("repeated" if same or held == common else "shrunk"), _basis(turn)
 
@@ -91,7 +103,7 @@ def cuts_every_user_start(run: Run) -> bool:
 
 def first_user_start(run: Run, turn: Turn) -> int | None:
     """Where the first user message of the slot's content begins, where the log proves it; else null."""
-    if not turn.user_starts or not turn.starts_complete or not cuts_every_user_start(run):
+    if not turn.user_starts or not turn.starts_complete or not turn.starts_sure or not cuts_every_user_start(run):
         return None
     return turn.user_starts[0]
 
