@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Literal, cast
 
 from ckptlog.analysis.ahead import ahead
@@ -55,20 +56,36 @@ class Analyzer:
         self.drift: list[tuple[int, Drift]] = []
         self._extractors: list[Extractor] = []
         self._trackers: list[Tracker] = []
+        #: the sources that may still get lines
+        self._open: list[int] = []
+        self._run_numbers = count()
 
-    def begin(self, source: Source) -> None:
-        """The next source; its lines are numbered from 1."""
-        if self._trackers:
-            self._end()
+    def begin(self, source: Source, *, after: int = -1, beside: bool = False) -> None:
+        """The next source; its lines are numbered from 1.
+
+        It may go on where the source number ``after`` (from 0; the last one if not told) has ended. Beside
+        others it leaves those open that may still grow.
+        """
+        before = self._trackers[after] if self._trackers else None
+        for index in list(self._open):
+            if not beside or (after >= 0 and index == after):
+                self._end(index)
         self.sources.append(source)
         self._extractors.append(Extractor(NEEDED_KINDS, EVIDENCE_KINDS, BLOCK_KINDS))
-        before = self._trackers[-1] if self._trackers else None
+        self._open.append(len(self._trackers))
         self._trackers.append(
-            Tracker(len(self.sources) - 1, self._turn_done, before=before, left_out=self.left_out)
+            Tracker(
+                len(self._trackers),
+                self._turn_done,
+                before=before,
+                run_numbers=self._run_numbers,
+                left_out=self.left_out,
+            )
         )
 
-    def feed(self, chunk: Chunk) -> None:
-        self._take(chunk, self.extractor.events(chunk))
+    def feed(self, chunk: Chunk, index: int = -1) -> None:
+        """Lines of the current source, or of the source number ``index``."""
+        self._take(chunk, self._extractors[index].events(chunk), index)
 
     def feed_all(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Feeds chunk after chunk, reading one ahead; yields each when it is done."""
@@ -77,18 +94,18 @@ class Analyzer:
             self._take(chunk, events)
             yield chunk
 
-    def _take(self, chunk: Chunk, events: list[Event]) -> None:
-        whole = self.extractor.windows.feed(events, chunk)
+    def _take(self, chunk: Chunk, events: list[Event], index: int = -1) -> None:
+        whole = self._extractors[index].windows.feed(events, chunk)
         if whole:
-            self.tracker.feed(whole)
+            self._trackers[index].feed(whole)
 
     def settle(self) -> None:
         """Hand over the turns that have been released, without waiting for the next line about their slots.
 
         For a follower: nothing was written for a while, so nothing more will be said of them.
         """
-        if self._trackers:
-            self._trackers[-1].settle()
+        for index in self._open:
+            self._trackers[index].settle()
 
     def finish(self) -> None:
         """No more lines: what is open is cut."""
@@ -98,9 +115,10 @@ class Analyzer:
 
     def end(self, why: Ended = "cut") -> None:
         """As ``finish``, but the numbers in fixes stay estimates; ``why`` is what ended the open turns."""
-        if self._trackers:
-            self._end()
-            self._trackers[-1].finish(why)
+        for index in list(self._open):
+            self._end(index)
+        for tracker in self._trackers:
+            tracker.finish(why)
 
     @property
     def extractor(self) -> Extractor:
@@ -112,16 +130,18 @@ class Analyzer:
         """Of the current source."""
         return self._trackers[-1]
 
-    def _end(self) -> None:
-        """The current source is at its end; a following one may go on with its runs."""
-        extractor, tracker = self._extractors[-1], self._trackers[-1]
+    def _end(self, index: int) -> None:
+        """A source is at its end; a following one may go on with its runs."""
+        self._open.remove(index)
+        extractor, tracker = self._extractors[index], self._trackers[index]
         tracker.feed(extractor.finish())
-        index = len(self.sources) - 1
         self.drift.extend((index, drift) for drift in extractor.tally.drift.values())
 
     @property
     def runs(self) -> list[Run]:
-        return [run for tracker in self._trackers for run in tracker.runs]
+        runs = [run for tracker in self._trackers for run in tracker.runs]
+        # by number, which is their place here also where sources grow beside each other
+        return sorted(runs, key=lambda run: run.no)
 
     @property
     def warnings(self) -> list[str]:

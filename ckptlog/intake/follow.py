@@ -11,10 +11,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from threading import Condition, Thread
-from typing import Any
 
 from ckptlog.errors import InputError
-from ckptlog.intake.sources import Source, open_raw
+from ckptlog.intake.sources import Source, open_raw, read_raw
 
 #: seconds between two looks at a file; a line is to be shown within half a second
 POLL_SECONDS = 0.1
@@ -59,7 +58,7 @@ def _one_file(source: Source, stopped: Callable[[], bool], poll: float) -> Itera
     with open_raw(source) as file:
         head, taken = b"", 0
         while not stopped():
-            data = _read(file, size, source)
+            data = read_raw(file, size, source)
             if data:
                 taken += len(data)
                 head = (head + data)[:_HEAD_BYTES] if len(head) < _HEAD_BYTES else head
@@ -70,20 +69,12 @@ def _one_file(source: Source, stopped: Callable[[], bool], poll: float) -> Itera
             yield Idle()
             if _is_other(file.fileno(), source.path, head, taken):
                 # what was written to the old file between the last read and its rotation
-                while os.fstat(file.fileno()).st_size > taken and (data := _read(file, _MOST_BYTES, source)):
+                while os.fstat(file.fileno()).st_size > taken and (data := read_raw(file, _MOST_BYTES, source)):
                     taken += len(data)
                     yield data
                 yield Replaced()
                 return
             time.sleep(poll)
-
-
-def _read(file: Any, size: int, source: Source) -> bytes:
-    try:
-        data: bytes = file.read(size)
-    except OSError as error:
-        raise InputError(f"can't read {source.name}: {(error.strerror or str(error)).lower()}") from None
-    return data
 
 
 def _is_other(descriptor: int, path: str, head: bytes, taken: int) -> bool:

@@ -174,5 +174,13 @@ def open_raw(source: Source) -> io.FileIO:
         raise InputError(f"can't read {source.name}: {_reason(error)}") from None
 
 
+def read_raw(file: io.FileIO, size: int, source: Source) -> bytes:
+    """The next bytes of a source, at most ``size``. Raises InputError."""
+    try:
+        return file.read(size) or b""
+    except OSError as error:
+        raise InputError(f"can't read {source.name}: {_reason(error)}") from None
+
+
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()

@@ -7,7 +7,7 @@ the log may still say can change it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ckptlog.events import Event
 from ckptlog.records import Ended
@@ -20,14 +20,17 @@ class Tracker:
     """Feeds events to one stream per port; ``runs`` are in order of their first line.
 
     ``before`` is the tracker of the source read just before: a rotated log goes on where it ended,
-    if it has no server start of its own and its time goes on.
+    if it has no server start of its own and its time goes on. ``run_numbers`` are the numbers that all
+    trackers of an analysis take theirs from.
     """
 
     def __init__(
         self,
         source: int,
         on_turn: Callable[[Run, Turn], None] | None = None,
+        *,
         before: Tracker | None = None,
+        run_numbers: Iterator[int],
         left_out: LeftOut | None = None,
     ) -> None:
         self.source = source
@@ -35,7 +38,7 @@ class Tracker:
         self.left_out = LeftOut() if left_out is None else left_out
         self.n_checkpoints: int = 0 if before is None else before.n_checkpoints
         self.runs: list[Run] = []
-        self._first_run: int = 0 if before is None else before._first_run + len(before.runs)
+        self._run_numbers = run_numbers
         self._streams: dict[int | None, Stream] = {}
         self._before = before
 
@@ -86,9 +89,7 @@ class Tracker:
             stream.settle()
 
     def finish(self, why: Ended = "cut") -> None:
-        """No more sources: open turns are cut, or ended by what is known to come next."""
-        if self._before is not None:
-            self._before.finish(why)
+        """Nothing more of its source: open turns are cut, or ended by what is known to come next."""
         for stream in self._streams.values():
             stream.finish(why)
 
@@ -98,7 +99,7 @@ class Tracker:
         return list(self._streams.values())
 
     def new_run(self, port: int | None, line: int) -> Run:
-        run = Run(self._first_run + len(self.runs), self.source, line, line, port=port)
+        run = Run(next(self._run_numbers), self.source, line, line, port=port)
         if run.no < MAX_RUNS:
             self.runs.append(run)
         else:
