@@ -192,7 +192,19 @@ def whatif(
 
     NothingToJudge if no run can be replayed; UsageError for a flag that the build does not have.
     """
-    replayed, skipped = replay_runs(runs)
+    return whatif_of(replay_runs(runs), flags, sources, tool, record_of, verdicts)
+
+
+def whatif_of(
+    runs: tuple[Sequence[Replayed], list[Skipped]],
+    flags: Flags,
+    sources: list[SourceRecord],
+    tool: Tool,
+    record_of: RecordOf,
+    verdicts: Sequence[TurnRecord] = (),
+) -> WhatIf:
+    """As ``whatif``, of runs that ``replay_runs`` gave: for who asks for one setting after the other."""
+    replayed, skipped = runs
     if not replayed:
         why = skipped[0].why if skipped else "no log holds a turn"
         raise NothingToJudge(f"nothing can be replayed: {why}")
