@@ -8,7 +8,6 @@ from textual.content import Content
 
 from ckptlog.errors import CkptlogError
 from ckptlog.report.words import plural
-from ckptlog.tui.export import exported, write_new
 from ckptlog.tui.filters import Filters
 from ckptlog.tui.widgets import Prompt
 
@@ -57,7 +56,6 @@ class Asking(Filters):
 
     def _asked_filter(self, text: str, final: bool) -> None:
         from ckptlog.query import QueryError, compile_filter
-        from ckptlog.query.frames import turns_frame
 
         try:
             compiled = compile_filter(text) if text else None
@@ -67,7 +65,7 @@ class Asking(Filters):
         if not final:
             count = len(self.book.turns)
             if compiled is not None:
-                count = turns_frame(self.book.report).filter(compiled.expr).height
+                count = self.book.frame.filter(compiled.expr).height
             self.prompt.hint(Content(f"{count:,} of {plural(len(self.book.turns), 'turn')}"))
             return
         self._filter = compiled
@@ -115,6 +113,8 @@ class Asking(Filters):
     def _asked_export(self, text: str) -> None:
         if not text:
             return
+        from ckptlog.tui.export import exported, write_new
+
         try:
             if os.path.splitext(text)[1].lower() == ".svg":
                 data = self.export_screenshot(title="ckptlog").encode()

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckptlog.records import Report, RunRecord, TurnRecord
 from ckptlog.report.digest import Digest, Finding, Numbered, digest
 from ckptlog.tui.lanes import Lane, LaneKey, make_lanes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ckptlog.query.compile import CompiledFilter
 
 
 class TurnId(NamedTuple):
@@ -37,13 +43,32 @@ class Book:
     numbers: frozenset[int] | None = None
     _shown: tuple[object, list[Numbered]] | None = field(default=None, repr=False)
 
+    def prepare(self) -> None:
+        """Make now what the next key press would have to wait for: with a long log that takes seconds.
+
+        For the thread that reads the log; the app's thread only looks up.
+        """
+        for finding in self.digest.findings:
+            _ = finding.worst
+        _ = self.failed, self._lane_of, self._finding_of, self.shown
+        for lane in self.lanes.values():
+            lane.prepare()
+
     @cached_property
     def digest(self) -> Digest:
         return digest(self.report)
 
-    @cached_property
+    @property
     def turns(self) -> list[Numbered]:
-        return [Numbered(number, turn) for number, turn in enumerate(self.report.turns, 1)]
+        """All turns, in the order of sources and lines."""
+        return self.digest.turns
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The turns as the filter language sees them."""
+        from ckptlog.query.frames import turns_frame
+
+        return turns_frame(self.report)
 
     @cached_property
     def failed(self) -> list[Numbered]:
@@ -52,15 +77,15 @@ class Book:
 
     @cached_property
     def lanes(self) -> dict[LaneKey, Lane]:
-        return make_lanes(self.report)
+        return make_lanes(self.report, self.turns)
 
     @cached_property
-    def _lane_of(self) -> dict[int, Lane]:
-        return {item.number: lane for lane in self.lanes.values() for item in lane.turns}
-
-    @cached_property
-    def _by_id(self) -> dict[TurnId, Numbered]:
-        return {id_of(item.turn): item for item in self.turns}
+    def _lane_of(self) -> list[Lane]:
+        lane_of: list[Lane] = [*self.lanes.values()][:1] * len(self.turns)
+        for lane in self.lanes.values():
+            for item in lane.turns:
+                lane_of[item.number - 1] = lane
+        return lane_of
 
     @cached_property
     def _runs(self) -> dict[int, RunRecord]:
@@ -71,11 +96,19 @@ class Book:
         return {item.number: finding for finding in self.digest.findings for item in finding.turns}
 
     def lane_of(self, item: Numbered) -> Lane:
-        return self._lane_of[item.number]
+        return self._lane_of[item.number - 1]
 
     def find(self, wanted: TurnId) -> Numbered | None:
         """The turn that was selected before, in this book."""
-        return self._by_id.get(wanted)
+        place = (wanted.source, wanted.line)
+        at = bisect_left(self.turns, place, key=lambda item: (item.turn.source, item.turn.lines[0]))
+        while at < len(self.turns) and (turn := self.turns[at].turn).source == wanted.source:
+            if id_of(turn) == wanted:
+                return self.turns[at]
+            if turn.lines[0] != wanted.line:
+                break
+            at += 1
+        return None
 
     def run_of(self, turn: TurnRecord) -> RunRecord | None:
         return self._runs.get(turn.run)
@@ -91,10 +124,19 @@ class Book:
             return self.digest.findings[0].worst
         return self.turns[-1] if self.turns else None
 
+    def let_through(self, wanted: CompiledFilter | None) -> None:
+        """Show only the turns for which an expression holds; null: all."""
+        if wanted is None:
+            self.numbers = None
+        else:
+            self.numbers = frozenset(self.frame.filter(wanted.expr)["turn"].to_list())
+
     @property
     def shown(self) -> list[Numbered]:
         """The turns that all filters let through, in the log's order."""
         filters = (self.outcomes, self.lane_filter, self.numbers)
+        if not self.outcomes and self.lane_filter is None and self.numbers is None:
+            return self.turns
         if self._shown is None or self._shown[0] != filters:
             self._shown = (filters, [item for item in self.turns if self._passes(item)])
         return self._shown[1]

@@ -143,13 +143,9 @@ def column_of(
 
 def _marks(lane: Lane, first: int, last: int, strong: Sequence[Life]) -> tuple[Mark, ...]:
     marks: dict[tuple[int, MarkKind], Mark] = {}
-    seen: set[Life] = set()
-    for index in range(first, last + 1):
-        for life in lane.lives_at(index):
-            if life not in seen:
-                seen.add(life)
-                mark = Mark(life.record.n_tokens, _mark_kind(life, first, last), life in strong)
-                marks[mark.n_tokens, mark.kind] = mark
+    for life in lane.lives_between(first, last):
+        mark = Mark(life.record.n_tokens, _mark_kind(life, first, last), life in strong)
+        marks[mark.n_tokens, mark.kind] = mark
     # the most telling last, so that it is drawn over the others
     return tuple(sorted(marks.values(), key=lambda mark: (mark.strong, -_MARK_RANK[mark.kind])))
 

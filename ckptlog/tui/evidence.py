@@ -12,7 +12,7 @@ from ckptlog.report.safe import shorten
 from ckptlog.report.text_findings import interesting, message_of
 from ckptlog.tui.book import Book
 from ckptlog.tui.glyphs import Glyphs
-from ckptlog.tui.rows import RowList
+from ckptlog.tui.turn_rows import TurnRows
 from ckptlog.tui.wrap import wrapped
 
 _QUOTE_ROWS = 3
@@ -29,40 +29,19 @@ class Line(NamedTuple):
     ink: str
 
 
-class EvidenceList(RowList):
+class EvidenceList(TurnRows):
     """A turn's evidence, wrapped to the width: several rows belong to one piece of evidence."""
 
-    KEEPS_CURSOR = False
-
     def __init__(self, glyphs: Glyphs, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.glyphs = glyphs
-        self.book: Book | None = None
-        self.item: Numbered | None = None
+        super().__init__(glyphs, id=id)
         self._lines: list[Line] = []
 
-    def show(self, book: Book, item: Numbered | None) -> None:
-        moved = self.item is None or item is None or item.turn is not self.item.turn
-        self.book, self.item = book, item
-        self._wrap()
-        if moved:
-            self.cursor = 0
-            self.scroll_to(y=0, animate=False, immediate=True)
-
-    def on_resize(self) -> None:
-        self._wrap()
-        super().on_resize()
-
-    def _wrap(self) -> None:
+    def build(self, book: Book, item: Numbered | None) -> None:
         self._lines = []
-        if self.item is None or self.book is None:
-            return
-        evidence = self.item.turn.evidence
-        several = len(self.book.report.sources) > 1
+        evidence = item.turn.evidence if item is not None else []
+        several = len(book.report.sources) > 1
         places = [
-            f"{self.glyphs.text(self.book.source_name(e.source))[-24:]}:{e.line}"
-            if several
-            else f"line {e.line}"
+            f"{self.glyphs.text(book.source_name(e.source))[-24:]}:{e.line}" if several else f"line {e.line}"
             for e in evidence
         ]
         column = max((len(place) for place in places), default=0)
@@ -77,7 +56,6 @@ class EvidenceList(RowList):
             for row, text in enumerate(wrapped(self.glyphs.text(piece.says), room - 2) if piece.says else ()):
                 mark = f"{self.glyphs.pointer} " if row == 0 else "  "
                 self._lines.append(Line(piece, " " * len(lead) + mark, text, "other"))
-        self.changed()
 
     @property
     def n_rows(self) -> int:

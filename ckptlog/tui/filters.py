@@ -38,10 +38,4 @@ class Filters(Showing):
         self._show_all()
 
     def _apply_filter(self) -> None:
-        if self._filter is None:
-            self.book.numbers = None
-            return
-        from ckptlog.query.frames import turns_frame
-
-        frame = turns_frame(self.book.report).filter(self._filter.expr)
-        self.book.numbers = frozenset(frame["turn"].to_list())
+        self.book.let_through(self._filter)

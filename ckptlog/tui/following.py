@@ -16,14 +16,16 @@ from ckptlog.tui.filters import Filters
 from ckptlog.tui.loading import Loader, Picture, Progress
 
 if TYPE_CHECKING:
+    from ckptlog.query.compile import CompiledFilter
     from ckptlog.tui.piped import PipedLog
+    from ckptlog.tui.timeline import Timeline
 
 
 class PictureTaken(Message):
-    """The loader has a new picture of the log."""
+    """The loader has a new picture of the log; ``book`` is made of it, ``filtered`` by this expression."""
 
-    def __init__(self, picture: Picture) -> None:
-        self.picture = picture
+    def __init__(self, picture: Picture, book: Book, filtered: CompiledFilter | None = None) -> None:
+        self.picture, self.book, self.filtered = picture, book, filtered
         super().__init__()
 
 
@@ -58,13 +60,17 @@ class Following(Filters):
             self.paths,
             follow=follow,
             piped=piped,
-            on_picture=lambda picture: self._tell(PictureTaken(picture)),
-            on_progress=lambda progress: self._tell(Progressed(progress)),
+            on_picture=self._hand_over,
+            on_progress=lambda progress: self.post_message(Progressed(progress)),
         )
+        self._timeline: Timeline | None = None
 
-    def _tell(self, message: Message) -> None:
-        """From the loader's thread; after the end there is nobody to tell."""
-        self.post_message(message)
+    def _hand_over(self, picture: Picture) -> None:
+        """In the loader's thread: a picture, with all that can be made of it there."""
+        book, wanted = Book(picture.report), self._filter
+        book.let_through(wanted)
+        book.prepare()
+        self.post_message(PictureTaken(picture, book, wanted))
 
     def on_progressed(self, message: Progressed) -> None:
         self.progress = message.progress
@@ -79,25 +85,26 @@ class Following(Filters):
 
     def on_picture_taken(self, message: PictureTaken) -> None:
         began = time.monotonic()
-        self._take(message.picture)
+        self._take(message)
         self._loader.seen(time.monotonic() - began)
 
-    def _take(self, picture: Picture) -> None:
+    def _take(self, message: PictureTaken) -> None:
+        picture = message.picture
         self.progress = picture.progress
         if picture.progress.phase == "done" and not picture.report.turns:
             self._fail(NothingToJudge("; ".join(picture.nothing) or "there is no turn in it"))
             return
         before = self.book
-        was_last = bool(before.turns) and self.item is not None and self.item.number == len(before.turns)
         self._sources = tuple(picture.sources)
-        self.book = Book(picture.report, before.outcomes, before.lane_filter)
-        self._apply_filter()
+        self.book = message.book
+        self.book.outcomes, self.book.lane_filter = before.outcomes, before.lane_filter
+        if message.filtered is not self._filter:  # changed while the picture was made
+            self._apply_filter()
         self._announce(before)
-        if self.follow and self._sticks and (was_last or not self._touched) and self.book.turns:
-            last = self.book.shown[-1:] or self.book.turns[-1:]
-            wanted: Numbered | None = last[0]
-            if not self._touched and self.progress.phase != "following":
-                wanted = self.book.worst
+        self._newest_source = picture.newest.source if picture.newest else None
+        wanted: Numbered | None
+        if self._sticks and (self._touched or self.progress.phase == "following"):
+            wanted = self.end_of_log
         else:
             wanted = self.item if self._touched else self.book.worst
         self.turn_list.nothing = (
@@ -106,7 +113,9 @@ class Following(Filters):
         self.selected = id_of(wanted.turn) if wanted else None
         # a pipe keeps no timeline either, but only its end tells it from a file that is being read
         reading = picture.progress.phase == "reading" and not self.follow
-        self.what_if.hold(picture.report, picture.runs, reading)
+        self._timeline = picture.timeline
+        self._replay = (picture.report, picture.timeline, reading)
+        self._hold_replay()
         self._show_all()
 
     def _announce(self, before: Book) -> None:
@@ -128,16 +137,19 @@ class Following(Filters):
         if not self.follow:
             self._say("the log is not followed (--follow)")
             return
-        shown = self.book.shown
         if self._sticks:
             self._sticks = False
             self._show_status()
-        elif shown:
-            self.select(shown[-1])
+        else:
+            self.select(self.end_of_log)
 
     def on_unmount(self) -> None:
         self._loader.stop()
+        if self._timeline is not None:
+            self._timeline.stop()
 
     def loader_ended(self, seconds: float) -> bool:
-        """Whether the reading thread has ended, after waiting for it."""
-        return self._loader.join(seconds)
+        """Whether no thread reads a log any more, after waiting for them."""
+        until = time.monotonic() + seconds
+        ended = self._loader.join(seconds)
+        return ended and (self._timeline is None or self._timeline.ended(until - time.monotonic()))

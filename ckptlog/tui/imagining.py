@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Thread
-from typing import TYPE_CHECKING
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, TypeVar
 
 from ckptlog.errors import CkptlogError
 from ckptlog.records import Report, TurnRecord
 
 if TYPE_CHECKING:
-    from ckptlog.replay.whatif import Flags, WhatIf
+    from ckptlog.replay.whatif import Flags, Replayed, Skipped, WhatIf
     from ckptlog.server.policy import Settings
-    from ckptlog.timeline.model import Run
+    from ckptlog.tui.timeline import Timeline
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -25,19 +28,23 @@ class Answer:
 
 
 class Imaginer:
-    """Replays ``runs`` under other flags.
+    """Replays the runs of ``timeline`` under other flags.
 
     ``tell`` is called in a thread, with the log's own settings (once, before anything else; null if no
-    run can be replayed) and with each answer. All methods are called in the app's thread only; the app
+    run can be replayed, a sentence if the log can't be read again) and with each answer. All methods are called in the app's thread only; the app
     hands each answer back to ``done``. A wish waits for the one before it, and only the newest waits.
     The sweep, which is asked for without flags, takes longer and keeps nobody waiting.
     """
 
     def __init__(
-        self, report: Report, runs: Sequence[Run], tell: Callable[[Answer | Settings | None], object]
+        self, report: Report, timeline: Timeline, tell: Callable[[Answer | Settings | str | None], object]
     ) -> None:
-        self.report, self.runs = report, runs
+        self.report, self._timeline = report, timeline
         self._tell = tell
+        #: the replay under the log's own flags, which every other one begins from; the first answer makes it
+        self._base: tuple[list[Replayed], list[Skipped]] | None = None
+        self._verdicts: dict[tuple[int, int | None, int | None], TurnRecord] = {}
+        self._following = Lock()
         self._answers: dict[Flags, Answer] = {}
         #: what is being worked out, and what comes after it: by whether it is a sweep
         self._busy: dict[bool, Flags] = {}
@@ -45,7 +52,7 @@ class Imaginer:
 
     def start(self) -> None:
         """Find the log's own settings."""
-        Thread(target=lambda: self._tell(self._own()), name="ckptlog-own-flags", daemon=True).start()
+        Thread(target=lambda: self._tell(_safely(self._own)), name="ckptlog-own-flags", daemon=True).start()
 
     def answer(self, flags: Flags) -> Answer | None:
         """The answer, if it is there; else it will be told."""
@@ -73,7 +80,7 @@ class Imaginer:
         """The settings of the run with the most turns, of those that can be replayed."""
         from ckptlog.replay.from_timeline import NotReplayable, run_from_timeline
 
-        for run in sorted(self.runs, key=lambda run: -len(run.turns)):
+        for run in sorted(self._timeline.runs(), key=lambda run: -len(run.turns)):
             try:
                 return run_from_timeline(run).settings
             except NotReplayable:
@@ -81,23 +88,29 @@ class Imaginer:
         return None
 
     def _work(self, flags: Flags) -> Answer:
-        from ckptlog.replay.whatif import whatif
+        return Answer(flags, _safely(lambda: self._replayed(flags)))
 
-        verdicts: dict[tuple[int, int | None, int | None], TurnRecord] = {
-            (turn.run, turn.slot, turn.task): turn for turn in self.report.turns
-        }
-        try:
-            found = whatif(
-                self.runs,
-                flags,
-                [],
-                self.report.tool,
-                lambda run, slot, task: verdicts.get((run, slot, task)),
-            )
-        except CkptlogError as error:
-            return Answer(flags, str(error))
-        except Exception as error:
-            return Answer(
-                flags, f"a fault of ckptlog's own in the replay ({type(error).__name__}: {str(error)[:200]})"
-            )
-        return Answer(flags, found)
+    def _replayed(self, flags: Flags) -> WhatIf:
+        from ckptlog.replay.whatif import replay_runs, whatif_of
+
+        with self._following:
+            if self._base is None:
+                self._base = replay_runs(self._timeline.runs())
+                self._verdicts = {(turn.run, turn.slot, turn.task): turn for turn in self.report.turns}
+        return whatif_of(
+            self._base,
+            flags,
+            [],
+            self.report.tool,
+            lambda run, slot, task: self._verdicts.get((run, slot, task)),
+        )
+
+
+def _safely(work: Callable[[], T]) -> T | str:
+    """What comes out of some work, or the sentence that says why nothing does."""
+    try:
+        return work()
+    except CkptlogError as error:
+        return str(error)
+    except Exception as error:
+        return f"a fault of ckptlog's own in the replay ({type(error).__name__}: {str(error)[:200]})"

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from ckptlog.records import CheckpointRecord, Report, RunRecord, TurnRecord
 from ckptlog.report.digest import Numbered
+
+#: turns of which the checkpoints are listed together: a list for each turn would take more than the records
+_BLOCK = 64
 
 
 class LaneKey(NamedTuple):
@@ -49,6 +53,10 @@ class Lane:
     runs: dict[int, RunRecord]
     turns: list[Numbered] = field(default_factory=list)
     records: list[CheckpointRecord] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Make now what the map and the tables look up."""
+        _ = self.index, self.refused, self.n_ctx, self.used, self._lives_near, self._ended_at
 
     @property
     def name(self) -> str:
@@ -136,26 +144,42 @@ class Lane:
         return {item.turn.run: index for index, item in enumerate(self.turns)}
 
     @cached_property
-    def _lives_at(self) -> list[list[Life]]:
-        present: list[list[Life]] = [[] for _ in self.turns]
+    def _lives_near(self) -> list[list[Life]]:
+        """The checkpoints that were there in some of the first ``_BLOCK`` turns, of the next ones, and so on."""
+        near: list[list[Life]] = [[] for _ in range(0, len(self.turns), _BLOCK)]
         for life in self.lives:
-            end = len(self.turns) - 1 if life.died is None else min(life.died, len(self.turns) - 1)
-            for index in range(life.born, end + 1):
-                present[index].append(life)
-        return present
+            last = len(self.turns) - 1 if life.died is None else min(life.died, len(self.turns) - 1)
+            for block in range(life.born // _BLOCK, last // _BLOCK + 1):
+                near[block].append(life)
+        return near
 
     def lives_at(self, index: int) -> list[Life]:
         """Every checkpoint that was there at some time of a turn."""
-        return self._lives_at[index] if 0 <= index < len(self.turns) else []
+        return self.lives_between(index, index)
+
+    def lives_between(self, first: int, last: int) -> list[Life]:
+        """Every checkpoint that was there at some time of the turns ``first`` to ``last``, in order of birth."""
+        found: dict[Life, None] = {}
+        for block in range(max(0, first) // _BLOCK, min(last, len(self.turns) - 1) // _BLOCK + 1):
+            for life in self._lives_near[block]:
+                if life.born <= last and (life.died is None or life.died >= first):
+                    found[life] = None
+        return list(found)
+
+    @cached_property
+    def _ended_at(self) -> dict[tuple[int, int | None], list[Life]]:
+        """The dead checkpoints by run and by the line that tells their end."""
+        ended: dict[tuple[int, int | None], list[Life]] = defaultdict(list)
+        for life in self.lives:
+            if life.record.fate != "live":
+                ended[life.record.run, life.record.fate_line].append(life)
+        return ended
 
     def blamed(self, turn: TurnRecord) -> list[Life]:
         """The dead checkpoints whose end is quoted as evidence for a turn."""
-        lines = {evidence.line for evidence in turn.evidence}
-        return [
-            life
-            for life in self.lives
-            if life.record.run == turn.run and life.record.fate != "live" and life.record.fate_line in lines
-        ]
+        lines = dict.fromkeys(evidence.line for evidence in turn.evidence)
+        found = [life for line in lines for life in self._ended_at.get((turn.run, line), ())]
+        return sorted(found, key=lambda life: (life.born, life.record.line or 0))
 
     def is_restart(self, index: int) -> bool:
         """Whether the server was started anew before this turn."""
@@ -170,9 +194,9 @@ def reach(turn: TurnRecord, n_ctx: int | None) -> int:
     return min(total, n_ctx) if n_ctx else total
 
 
-def make_lanes(report: Report) -> dict[LaneKey, Lane]:
-    """The slots of a report in order; turns refused before they got a slot have a lane of their own,
-    unless their server has only one slot."""
+def make_lanes(report: Report, turns: Sequence[Numbered]) -> dict[LaneKey, Lane]:
+    """The slots of a report, and of its numbered turns, in order; turns refused before they got a slot have a
+    lane of their own, unless their server has only one slot."""
     runs = {run.run: run for run in report.runs}
     lanes: dict[LaneKey, Lane] = {}
 
@@ -187,8 +211,8 @@ def make_lanes(report: Report) -> dict[LaneKey, Lane]:
             lanes[key].runs[run_number] = run
         return lanes[key]
 
-    for number, turn in enumerate(report.turns, 1):
-        lane(turn.run, turn.slot).turns.append(Numbered(number, turn))
+    for item in turns:
+        lane(item.turn.run, item.turn.slot).turns.append(item)
     for record in report.checkpoints:
         lane(record.run, record.slot).records.append(record)
     order = sorted(lanes, key=lambda key: (key.source, key.port or 0, key.slot is None, key.slot or 0))

@@ -93,11 +93,14 @@ class TimelineMap(Inked, can_focus=True):
 
     def show(self, lane: Lane | None, place: int | None) -> None:
         """Show ``lane`` with its turn ``place`` selected and in view."""
-        self.lane, self.place = lane, place
-        blamed = lane.blamed(lane.turns[place].turn) if lane is not None and place is not None else ()
-        self._strong = tuple(blamed)
-        self._rebuild()
+        blamed = tuple(lane.blamed(lane.turns[place].turn)) if lane is not None and place is not None else ()
+        # the selected turn is only tinted; what its finding speaks of is drawn into the columns
+        same = lane is self.lane and not blamed and not self._strong
+        self.lane, self.place, self._strong = lane, place, blamed
+        if not same:
+            self._rebuild()
         self._reveal()
+        self.refresh()
 
     def imagine(self, then: Mapping[int, tuple[int, ...]]) -> None:
         """Mark in each column what would have been cached: tokens (or a range's ends) by turn number."""

@@ -15,7 +15,7 @@ from ckptlog.report.text_findings import message_of
 from ckptlog.report.words import request_words
 from ckptlog.tui.book import Book
 from ckptlog.tui.glyphs import Glyphs
-from ckptlog.tui.rows import RowList
+from ckptlog.tui.turn_rows import TurnRows
 from ckptlog.tui.wrap import wrapped
 
 #: characters of each text that are shown
@@ -32,29 +32,12 @@ class Piece(NamedTuple):
     ink: str
 
 
-class MismatchPane(RowList):
+class MismatchPane(TurnRows):
     """Old and new side by side, from the token at which they part."""
 
-    KEEPS_CURSOR = False
-
     def __init__(self, glyphs: Glyphs, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.glyphs = glyphs
-        self.book: Book | None = None
-        self.item: Numbered | None = None
+        super().__init__(glyphs, id=id)
         self._rows: list[list[Piece]] = []
-
-    def show(self, book: Book, item: Numbered | None) -> None:
-        moved = self.item is None or item is None or item.turn is not self.item.turn
-        self.book, self.item = book, item
-        self._build()
-        if moved:
-            self.cursor = 0
-            self.scroll_to(y=0, animate=False, immediate=True)
-
-    def on_resize(self) -> None:
-        self._build()
-        super().on_resize()
 
     @property
     def n_rows(self) -> int:
@@ -63,31 +46,31 @@ class MismatchPane(RowList):
     def row(self, index: int, width: int) -> list[Segment]:
         return [Segment(piece.text, self.ink(piece.ink)) for piece in self._rows[index]]
 
-    def _build(self) -> None:
+    def build(self, book: Book, item: Numbered | None) -> None:
         self._rows = []
-        if self.item is not None and self.book is not None:
-            turn = self.item.turn
-            mismatch = turn.mismatch
-            if mismatch is None:
-                self._rows = self._without(turn)
-            else:
-                self._say(
-                    "The prompts part"
-                    + ("" if mismatch.pos is None else f" at token {mismatch.pos:,}")
-                    + (f" of {turn.n_prompt:,}." if turn.n_prompt and mismatch.pos is not None else ".")
-                    + (f" {request_words(turn.trigger)}" if turn.trigger else "")
-                )
-                if mismatch.old is not None and mismatch.new is not None:
-                    self._rows.append([])
-                    self._texts(turn, mismatch.old, mismatch.new)
-                else:
-                    self._rows += self._how_to_capture(turn)
-        self.changed()
+        if item is None:
+            return
+        turn = item.turn
+        mismatch = turn.mismatch
+        if mismatch is None:
+            self._rows = self._without(book, turn)
+            return
+        self._say(
+            "The prompts part"
+            + ("" if mismatch.pos is None else f" at token {mismatch.pos:,}")
+            + (f" of {turn.n_prompt:,}." if turn.n_prompt and mismatch.pos is not None else ".")
+            + (f" {request_words(turn.trigger)}" if turn.trigger else "")
+        )
+        if mismatch.old is not None and mismatch.new is not None:
+            self._rows.append([])
+            self._texts(turn, mismatch.old, mismatch.new)
+        else:
+            self._rows += self._how_to_capture(book, turn)
 
     def _say(self, sentence: str, ink: str = "other") -> None:
         self._rows += [[Piece(line, ink)] for line in wrapped(self.glyphs.text(sentence), self.inner.width)]
 
-    def _without(self, turn: TurnRecord) -> list[list[Piece]]:
+    def _without(self, book: Book, turn: TurnRecord) -> list[list[Piece]]:
         if turn.n_common is not None and turn.n_prompt is not None and turn.n_common >= turn.n_prompt - 1:
             return [
                 [
@@ -103,15 +86,16 @@ class MismatchPane(RowList):
             )
         else:
             head = "The log does not tell where this prompt parts from what the slot held."
-        return [[Piece(head, "other")], *self._how_to_capture(turn)]
+        return [[Piece(head, "other")], *self._how_to_capture(book, turn)]
 
-    def _how_to_capture(self, turn: TurnRecord) -> list[list[Piece]]:
-        assert self.book is not None
-        run = self.book.run_of(turn)
+    def _how_to_capture(self, book: Book, turn: TurnRecord) -> list[list[Piece]]:
+        run = book.run_of(turn)
         if run is not None and run.slots_debug:
             return []
         rows = [[], [Piece("To see both texts next time, start the server like this:", "dim")]]
-        return rows + [[Piece(f"  {line}", "flag")] for line in capture_lines(self.book.report, [run] if run else [])]
+        return rows + [
+            [Piece(f"  {line}", "flag")] for line in capture_lines(book.report, [run] if run else [])
+        ]
 
     def _texts(self, turn: TurnRecord, old: str, new: str) -> None:
         before = _common_before(turn)

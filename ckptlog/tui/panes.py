@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import App, ComposeResult
 from textual.containers import Container, Vertical
@@ -22,12 +22,14 @@ from ckptlog.tui.map import TimelineMap
 from ckptlog.tui.mismatch import MismatchPane
 from ckptlog.tui.raw_log import RawLog
 from ckptlog.tui.turn_list import TurnList
-from ckptlog.tui.whatif import WhatIfPane
 from ckptlog.tui.widgets import Prompt, TabBar, TextPane
 
 if TYPE_CHECKING:
     from ckptlog.intake.sources import Source
     from ckptlog.query.compile import CompiledFilter
+    from ckptlog.replay.whatif import WhatIfTurn
+    from ckptlog.tui.timeline import Timeline
+    from ckptlog.tui.whatif import WhatIfPane
 
 TABS = ("finding", "evidence", "mismatch", "checkpoints", "log")
 #: the panel that has no tab: a key opens it in the place of one
@@ -49,6 +51,12 @@ class Panes(App[None]):
         #: the user has chosen a turn; the app no longer moves to the worst one by itself
         self._touched = False
         self._sticks = follow
+        #: which of several logs that grow was written to last
+        self._newest_source: int | None = None
+        #: what the what-if panel works on: the report, the timeline (null: none), whether that is still read
+        self._replay: tuple[Report, Timeline | None, bool] = (self.book.report, None, True)
+        #: the turns that the map's what-if marks were made of
+        self._imagined: Sequence[WhatIfTurn] = ()
         self._filter: CompiledFilter | None = None
         #: the prompt is open: keys are letters
         self._asking = False
@@ -68,10 +76,9 @@ class Panes(App[None]):
                     yield MismatchPane(self.glyphs, id="mismatch")
                     yield CheckpointTable(self.glyphs, id="checkpoints")
                     yield RawLog(self.glyphs, id="log")
-                    yield WhatIfPane(self.glyphs, id=WHAT_IF)
         yield Prompt(id="prompt")
         yield Static(id="status", markup=False)
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     @property
     def turn_list(self) -> TurnList:
@@ -87,7 +94,8 @@ class Panes(App[None]):
 
     @property
     def what_if(self) -> WhatIfPane:
-        return self.screen_stack[0].query_one(f"#{WHAT_IF}", WhatIfPane)
+        """The what-if panel, once it was opened."""
+        return cast("WhatIfPane", self.screen_stack[0].query_one(f"#{WHAT_IF}"))
 
     @property
     def prompt(self) -> Prompt:

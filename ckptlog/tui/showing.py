@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
@@ -55,7 +57,7 @@ class Showing(Panes):
             content = finding_content(self.book, item, self.glyphs) if item else Content("")
             screen.query_one("#finding", TextPane).show(content)
         elif tab == WHAT_IF:
-            self.what_if.open()
+            self.what_if.look()
         elif tab == "log":
             self.raw_log.show(self.book, item, self._sources)
         else:
@@ -67,16 +69,21 @@ class Showing(Panes):
 
     def _imagine(self) -> None:
         """The map marks what would have been cached while the what-if panel is open."""
+        turns = self.what_if.turns if self.tab == WHAT_IF else ()
+        if turns is self._imagined:
+            return
+        self._imagined = turns
+        numbers = (
+            {(item.turn.run, item.turn.slot, item.turn.task): item.number for item in self.book.turns}
+            if turns
+            else {}
+        )
         then: dict[int, tuple[int, ...]] = {}
-        if self.tab == WHAT_IF:
-            numbers = {
-                (item.turn.run, item.turn.slot, item.turn.task): item.number for item in self.book.turns
-            }
-            for turn in self.what_if.turns:
-                number = numbers.get((turn.run, turn.slot, turn.task))
-                exact, ends = turn.n_cached_whatif, turn.n_cached_whatif_range
-                if number is not None:
-                    then[number] = ends or () if exact is None else (exact,)
+        for turn in turns:
+            number = numbers.get((turn.run, turn.slot, turn.task))
+            exact, ends = turn.n_cached_whatif, turn.n_cached_whatif_range
+            if number is not None:
+                then[number] = ends or () if exact is None else (exact,)
         self.map.imagine(then)
 
     def on_what_if_pane_imagined(self) -> None:
@@ -153,6 +160,15 @@ class Showing(Panes):
 
     # -- selecting
 
+    @property
+    def end_of_log(self) -> Numbered | None:
+        """The last turn shown; of several logs that grow, the last of that which was written to last."""
+        shown = self.book.shown or self.book.turns
+        if self._newest_source is not None:
+            after = bisect_right(shown, self._newest_source, key=lambda item: item.turn.source)
+            shown = shown[max(0, after - 1) : after] or shown[-1:]
+        return shown[-1] if shown else None
+
     def select(self, item: Numbered | None) -> None:
         """Make a turn the selected one, everywhere."""
         if item is None:
@@ -160,7 +176,8 @@ class Showing(Panes):
         self._touched = True
         self._news = ""
         self.selected = id_of(item.turn)
-        self._sticks = self.follow and item.number == (self.book.shown or self.book.turns)[-1].number
+        end = self.end_of_log
+        self._sticks = self.follow and end is not None and item.number == end.number
         self.turn_list.point_at(item.number)
         self._show_item()
 
@@ -195,14 +212,26 @@ class Showing(Panes):
         at = TABS.index(self.tab) if self.tab in TABS else -1 if step > 0 else 0
         self.action_show_tab(TABS[(at + step) % len(TABS)])
 
-    def action_what_if(self) -> None:
+    async def action_what_if(self) -> None:
         """Open the what-if panel; pressed in it, close it."""
         if self.tab == WHAT_IF:
             self.action_show_tab(TABS[0])
             self.turn_list.focus()
-        else:
-            self.action_show_tab(WHAT_IF)
-            self.what_if.focus()
+            return
+        switcher = self.screen_stack[0].query_one("#tabs", ContentSwitcher)
+        if not switcher.query(f"#{WHAT_IF}"):
+            # made when it is first wanted: the replay's rules take their time to be loaded
+            from ckptlog.tui.whatif import WhatIfPane
+
+            await switcher.add_content(WhatIfPane(self.glyphs), id=WHAT_IF)
+            self._hold_replay()
+        self.action_show_tab(WHAT_IF)
+        self.what_if.focus()
+
+    def _hold_replay(self) -> None:
+        """The what-if panel, if there is one, takes the last picture's timeline."""
+        if self.screen_stack[0].query(f"#{WHAT_IF}"):
+            self.what_if.hold(*self._replay)
 
     def action_next_order(self) -> None:
         self.turn_list.next_order()

@@ -6,7 +6,6 @@ from textual.content import Content
 
 from ckptlog import __version__
 from ckptlog.report.safe import safe_text
-from ckptlog.tui.export import as_markdown, as_text
 from ckptlog.tui.overview import help_content
 from ckptlog.tui.showing import Showing
 from ckptlog.tui.widgets import Sheet
@@ -21,6 +20,8 @@ class Taking(Showing):
             return
         finding = self.book.finding_of(item)
         numbers = [other.number for other in finding.turns] if finding else [item.number]
+        from ckptlog.tui.export import as_markdown
+
         self._copy(as_markdown(self.book.report, numbers))
         self._say("the finding is in the clipboard, as Markdown")
 
@@ -43,6 +44,8 @@ class Taking(Showing):
         numbers = [item.number for item in self.book.shown] or [item.number for item in self.book.turns]
         if not numbers:
             return
+        from ckptlog.tui.export import as_text
+
         width = max(40, min(98, int(self.size.width * 0.9) - 6))
         text = as_text(self.book.report, numbers, width)
         lines = [Content(self.glyphs.text(line)) for line in text.splitlines()]

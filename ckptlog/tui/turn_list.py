@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -126,8 +127,11 @@ class TurnList(RowList):
     def show(self, items: Sequence[Numbered], selected: int | None, several_slots: bool) -> None:
         """Show these turns, in the chosen order, the cursor on turn number ``selected`` if it is there."""
         self.several_slots = several_slots
-        column = next(column for column in COLUMNS if column.name == self.order)
-        self.items = sorted(items, key=lambda item: (-column.key(item), item.number))
+        if self.order == "turn":  # as they come
+            self.items = list(items)
+        else:
+            column = next(column for column in COLUMNS if column.name == self.order)
+            self.items = sorted(items, key=lambda item: (-column.key(item), item.number))
         if self.reverse_order:
             self.items.reverse()
         self.changed()
@@ -135,10 +139,14 @@ class TurnList(RowList):
 
     def point_at(self, number: int | None) -> None:
         """The cursor on a turn, by its number; it stays where it is if that turn is filtered out."""
-        for index, item in enumerate(self.items):
-            if item.number == number:
-                self.go(index, centre=True)
-                return
+        if number is None:
+            return
+        if self.order == "turn" and not self.reverse_order:
+            index = bisect_left(self.items, number, key=lambda item: item.number)
+        else:
+            index = next((at for at, item in enumerate(self.items) if item.number == number), len(self.items))
+        if index < len(self.items) and self.items[index].number == number:
+            self.go(index, centre=True)
 
     def columns(self, width: int) -> list[ListColumn]:
         """The columns there is room for."""

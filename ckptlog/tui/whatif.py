@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content, Span
 from textual.message import Message
+from textual.style import Style
 from textual.widgets import Static
 
 from ckptlog.replay.sweep import COUNTS, STEPS
@@ -21,8 +23,10 @@ from ckptlog.tui.glyphs import Glyphs
 from ckptlog.tui.imagining import Answer, Imaginer
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from ckptlog.records import Report
-    from ckptlog.timeline.model import Run
+    from ckptlog.tui.timeline import Timeline
 
 NAMES = ("--ctx-checkpoints", "--checkpoint-min-step", "--swa-full")
 _LADDERS = (COUNTS, STEPS)
@@ -35,6 +39,8 @@ NOT_KEPT = (
     "What-if needs the whole log's timeline, which is not kept while a log is followed or read from a pipe. "
     "Open the finished log without --follow."
 )
+#: seconds between two words on how far it is
+_TELL_EVERY = 0.5
 _STILL_READING = "The log is still being read; what-if begins when it is done."
 
 
@@ -55,7 +61,7 @@ class WhatIfPane(VerticalScroll):
     class Told(Message):
         """A thread has the log's own settings, or an answer."""
 
-        def __init__(self, told: Answer | Settings | None) -> None:
+        def __init__(self, told: Answer | Settings | str | None) -> None:
             self.told = told
             super().__init__()
 
@@ -74,16 +80,19 @@ class WhatIfPane(VerticalScroll):
         self._imaginer: Imaginer | None = None
         self._started = False
         self._answer: Answer | None = None
+        self._timeline: Timeline | None = None
+        self._ticking: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(markup=False)
 
-    def hold(self, report: Report, runs: Sequence[Run] | None, reading: bool) -> None:
+    def hold(self, report: Report, timeline: Timeline | None, reading: bool) -> None:
         """Take the log's timeline; null: it is not kept, or not complete yet."""
-        if runs is None:
+        if timeline is None:
             self._why_not = _STILL_READING if reading else NOT_KEPT
         else:
-            self._imaginer = Imaginer(report, runs, lambda told: self.post_message(self.Told(told)))
+            self._timeline = timeline
+            self._imaginer = Imaginer(report, timeline, lambda told: self.post_message(self.Told(told)))
             self._why_not, self._started = "", False
         self._draw()
 
@@ -94,12 +103,23 @@ class WhatIfPane(VerticalScroll):
             return ()
         return self._answer.found.turns
 
-    def open(self) -> None:
+    def look(self) -> None:
         """The panel is looked at: begin to work."""
         if self._imaginer is not None and not self._started:
             self._started = True
-            self._why_not = "Looking for the log's own flags ..."
             self._imaginer.start()
+            self._tell_progress()
+            self._ticking = self.set_interval(_TELL_EVERY, self._tell_progress)
+        self._draw()
+
+    def _tell_progress(self) -> None:
+        """While the log's own flags are looked for: a big log is read once more for them."""
+        share = self._timeline.share if self._timeline is not None else None
+        self._why_not = (
+            "Looking for the log's own flags ..."
+            if share is None
+            else f"A replay needs more of this big log than was kept: it is read once more, {share:.0%} ..."
+        )
         self._draw()
 
     def on_what_if_pane_told(self, message: Told) -> None:
@@ -109,6 +129,12 @@ class WhatIfPane(VerticalScroll):
             self._imaginer.done(told)
             if told.flags == self.flags:
                 self._wish()
+            return
+        if self._ticking is not None:
+            self._ticking.stop()
+        if isinstance(told, str):
+            self._why_not = self.glyphs.text(told)
+            self._draw()
             return
         self._why_not = ""
         # without settings there is nothing to change, and the answer is the sentence that says why
@@ -138,7 +164,8 @@ class WhatIfPane(VerticalScroll):
                 lines += [self._flag_line(row) for row in range(len(NAMES))]
                 lines.append(
                     Content.styled(
-                        "  up down: flag; left right or digits: value; delete: the log's own", "$text-muted"
+                        "  up down: flag; left right, digits or < >: value; delete: the log's own",
+                        "$text-muted",
                     )
                 )
             lines += self._answer_lines(width)
@@ -150,9 +177,14 @@ class WhatIfPane(VerticalScroll):
         value, own = self.value(row), self._own_value(row)
         note = "as in the log" if value == own else f"{_word(own)} in the log"
         style = "bold $text-accent" + (" reverse" if chosen and self.has_focus else "")
-        return Content.assemble(
-            f"{pointer} {NAMES[row]:<24}", (f"{_word(value):>7}", style), (f"   {note}", "$text-muted")
+        line = Content.assemble(
+            f"{pointer} {NAMES[row]:<22}",
+            Content.styled(" < ", "$text-accent").stylize(Style.from_meta({"step": -1})),
+            (f"{_word(value):>8} ", style),
+            Content.styled(" > ", "$text-accent").stylize(Style.from_meta({"step": 1})),
+            (f"  {note}", "$text-muted"),
         )
+        return line.stylize(Style.from_meta({"row": row}))
 
     def _answer_lines(self, width: int) -> list[Content]:
         if self._answer is None:
@@ -229,6 +261,16 @@ class WhatIfPane(VerticalScroll):
             return
         self._typed = (self._typed or str(self.value(self.cursor)))[:-1]
         self._set(self.cursor, int(self._typed) if self._typed else int(self._own_value(self.cursor)))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a flag chooses it, one on its arrows changes it."""
+        meta = event.style.meta
+        if self.own is None or "row" not in meta:
+            return
+        event.stop()
+        self.action_move(meta["row"] - self.cursor)
+        if "step" in meta:
+            self.action_step(meta["step"])
 
     def action_own(self) -> None:
         if self.own is not None:

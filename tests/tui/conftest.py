@@ -18,8 +18,8 @@ from ckptlog.intake.sources import Source
 from ckptlog.records import Report
 from ckptlog.timeline.model import Run
 from ckptlog.tui.app import TimelineApp
-from ckptlog.tui.following import PictureTaken
 from ckptlog.tui.loading import Picture, Progress
+from ckptlog.tui.timeline import Timeline
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_logs"
@@ -74,13 +74,12 @@ class FixedApp(TimelineApp):
         super().__init__([source.path for source in report.sources], **options)
         self._fixed = report
         self._fixed_sources, self._fixed_runs = tuple(sources), runs
-        self._loader.start = self._hand_over  # type: ignore[method-assign]
+        self._loader.start = self._hand_over_fixed  # type: ignore[method-assign]
 
-    def _hand_over(self) -> None:
+    def _hand_over_fixed(self) -> None:
         progress = Progress("done", 0, 0, 0.0)
-        self.post_message(
-            PictureTaken(Picture(self._fixed, self._fixed_sources, progress, runs=self._fixed_runs))
-        )
+        timeline = None if self._fixed_runs is None else Timeline(self._fixed_sources, self._fixed_runs)
+        self._hand_over(Picture(self._fixed, self._fixed_sources, progress, timeline=timeline))
 
 
 def stored_report(name: str) -> Report:

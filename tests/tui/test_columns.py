@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckptlog.analysis import analyze
+from ckptlog.tui.book import Book
 from ckptlog.tui.columns import column_of, parts_of
 from ckptlog.tui.glyphs import ASCII, UNICODE, Glyphs
-from ckptlog.tui.lanes import Lane, make_lanes
+from ckptlog.tui.lanes import Lane
 from ckptlog.tui.raster import OVER_ROWS, PITCHES, Frame, column_cells, fitting_zoom
 from ckptlog.tui.scale import make_scale
 from tests.tui.conftest import EVICTED, LIMIT, LOGS, REJECTED, SHIFTED
@@ -22,7 +23,7 @@ _LANES: dict[Path, Lane] = {}
 
 def lane_of(path: Path) -> Lane:
     if path not in _LANES:
-        _LANES[path] = next(iter(make_lanes(analyze(str(path)).report).values()))
+        _LANES[path] = next(iter(Book(analyze(str(path)).report).lanes.values()))
     return _LANES[path]
 
 

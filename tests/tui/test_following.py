@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from ckptlog.analysis import analyze
+from ckptlog.errors import InputError
+from ckptlog.intake.sources import Source
 from ckptlog.tui.app import TimelineApp
 from ckptlog.tui.loading import Loader, Picture, Progress
 from ckptlog.tui.piped import PipedLog
+from ckptlog.tui.timeline import Timeline
 from tests.tui.conftest import EVICTED, REJECTED, messages, opened, until
 
 
@@ -76,6 +81,50 @@ async def test_rotation_and_truncation(tmp_path: Path) -> None:
         with log.open("ab") as file:
             file.write(EVICTED.read_bytes())
         await until(pilot, lambda: len(app.book.turns) == 22, "what came after the truncation")
+
+
+async def test_several_logs_are_followed_all(tmp_path: Path) -> None:
+    data, cut = EVICTED.read_bytes(), cut_before(EVICTED, 5)
+    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_bytes(data[:cut])
+    second.write_bytes(REJECTED.read_bytes())
+    n_second = len(analyze(str(REJECTED)).report.turns)
+    async with opened([first, second], follow=True) as (app, pilot):
+        await until(pilot, lambda: len(app.book.turns) == 4 + n_second, "both logs")
+        await pilot.press("F", "F")
+        with first.open("ab") as file:
+            file.write(data[cut:])
+        await until(pilot, lambda: len(app.book.turns) == 8 + n_second, "the first log's new turns")
+        # the end is where something was written last
+        assert app.item is not None
+        assert (app.item.number, app.item.turn.source) == (8, 0)
+        assert "new failure" in app._news
+        with second.open("ab") as file:
+            file.write(data)
+        await until(pilot, lambda: len(app.book.turns) == 16 + n_second, "the second log's new turns")
+        assert app.item.turn.source == 1
+        # each log says what it says when it is read alone, and is told apart from the other
+        alone = analyze(str(first)).report
+        turns = [item.turn for item in app.book.turns]
+        assert [turn.outcome for turn in turns[:8]] == [turn.outcome for turn in alone.turns]
+        assert [turn.evidence for turn in turns[:8]] == [turn.evidence for turn in alone.turns]
+        assert [turn.source for turn in turns] == [0] * 8 + [1] * (n_second + 8)
+        assert {turn.run for turn in turns[:8]}.isdisjoint(turn.run for turn in turns[8:])
+
+
+async def test_one_of_several_followed_logs_is_rotated(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_bytes(EVICTED.read_bytes())
+    second.write_bytes(EVICTED.read_bytes())
+    async with opened([first, second], follow=True) as (app, pilot):
+        await until(pilot, lambda: len(app.book.turns) == 16, "both logs")
+        first.rename(tmp_path / "a.log.1")
+        first.write_bytes(REJECTED.read_bytes())
+        await until(pilot, lambda: len(app.book.turns) == 22, "the first log's successor")
+        assert [item.turn.source for item in app.book.turns] == [0] * 8 + [1] * 8 + [2] * 6
+        with second.open("ab") as file:
+            file.write(EVICTED.read_bytes())
+        await until(pilot, lambda: len(app.book.turns) == 30, "the second log goes on")
 
 
 async def test_a_pipe(tmp_path: Path) -> None:
@@ -159,10 +208,45 @@ def test_the_loader_says_the_same_as_batch() -> None:
     assert pictures[-1].progress.phase == "done"
 
 
+def test_a_big_log_s_timeline_is_made_again_of_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckptlog.tui.reading.BIG_BYTES", 1)
+    log = tmp_path / "server.log"
+    log.write_bytes(EVICTED.read_bytes())
+    pictures, _ = read_all(log)
+    batch = analyze(str(EVICTED), timeline=True)
+    assert pictures[-1].report.turns == batch.report.turns
+    timeline = pictures[-1].timeline
+    assert timeline is not None
+    assert timeline.share == 0
+    # what was written since is not in the report, and must not be in the replay either
+    with log.open("ab") as file:
+        file.write(REJECTED.read_bytes())
+    (run,) = timeline.runs()
+    assert [turn.task for turn in run.turns] == [turn.task for turn in batch.timeline[0].turns]
+    assert len(run.turns) == len(batch.report.turns)
+    assert timeline.ended(0)
+
+
+def test_the_timeline_of_a_log_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
+    source = Source(str(tmp_path / "gone.log"))
+    source.facts.raw_bytes = 10
+    with pytest.raises(InputError, match=r"gone\.log"):
+        Timeline([source]).runs()
+
+
 def test_progress_has_an_estimate() -> None:
     assert Progress("reading", 25, 100, 2.0).left == 6.0
     assert Progress("reading", 25, None, 2.0).left is None
     assert Progress("reading", 0, 100, 2.0).left is None
+
+
+async def test_the_reading_thread_makes_what_the_screen_looks_up() -> None:
+    async with opened(EVICTED) as (app, _):
+        made = vars(app.book)
+        assert {"digest", "lanes", "failed", "_lane_of", "_finding_of"} <= made.keys()
+        assert "_lives_near" in vars(app.book.lanes[next(iter(app.book.lanes))])
 
 
 async def test_escape_stops_reading(tmp_path: Path) -> None:

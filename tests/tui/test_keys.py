@@ -458,3 +458,11 @@ def test_every_key_has_an_action() -> None:
         assert hasattr(TimelineApp, f"action_{key.action.partition('(')[0]}"), key
     names = [name for key in KEYS for name in key.keys.split(",")]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+async def test_the_footer_has_room_for_what_matters(width: int) -> None:
+    async with opened(EVICTED, (width, 24)) as (app, _):
+        footer = screen_text(app).splitlines()[-1]
+        for words in ("enter log", "] failure", "i what-if", "? help", "q quit"):
+            assert words in footer

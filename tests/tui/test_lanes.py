@@ -6,13 +6,14 @@ import pytest
 
 from ckptlog.analysis import analyze
 from ckptlog.records import Report
-from ckptlog.tui.lanes import Lane, make_lanes
+from ckptlog.tui.book import Book
+from ckptlog.tui.lanes import Lane
 from tests.tui.conftest import EVICTED, FOUR_SLOTS, LOGS, REJECTED
 
 
 def lanes_of(path: object) -> tuple[Report, list[Lane]]:
     report = analyze(str(path)).report
-    return report, list(make_lanes(report).values())
+    return report, list(Book(report).lanes.values())
 
 
 def test_the_story_of_an_evicted_checkpoint() -> None:

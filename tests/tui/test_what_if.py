@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from ckptlog.analysis import analyze
 from ckptlog.replay.from_timeline import NotReplayable
-from ckptlog.replay.whatif import Flags, whatif
+from ckptlog.replay.whatif import Flags, replay_runs, whatif
 from ckptlog.tui.app import TimelineApp
 from ckptlog.tui.imagining import Answer
 from tests.tui.conftest import EVICTED, opened, screen_text, until
@@ -75,6 +78,44 @@ async def test_the_other_flags_and_back_to_the_log_s_own() -> None:
         assert "--swa-full does nothing for hybrid memory" in screen_text(app)
         await pilot.press("delete")
         assert app.what_if.flags == Flags()
+
+
+async def test_flags_are_chosen_and_changed_with_the_mouse() -> None:
+    async with opened(EVICTED, (120, 50)) as (app, pilot):
+        await _opened_panel(app, pilot)
+        text = app.what_if.query_one(Static)
+        more = len("  --ctx-checkpoints      <        2  >") - 1
+        await pilot.click(text, offset=(more, 0))
+        assert app.what_if.flags == Flags(ctx_checkpoints=3)
+        await pilot.click(text, offset=(more - len("       3  >"), 0))
+        await pilot.click(text, offset=(more - len("       2  >"), 0))
+        assert app.what_if.flags == Flags(ctx_checkpoints=1)
+        await pilot.click(text, offset=(4, 2))
+        assert app.what_if.cursor == 2
+        assert app.what_if.flags == Flags(ctx_checkpoints=1)
+        await pilot.click(text, offset=(more, 2))
+        assert app.what_if.flags == Flags(ctx_checkpoints=1, swa_full=True)
+        # beside the flags nothing changes
+        await pilot.click(text, offset=(4, 4))
+        assert app.what_if.cursor == 2
+
+
+async def test_the_log_s_own_replay_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    make = replay_runs
+    monkeypatch.setattr("ckptlog.replay.whatif.replay_runs", lambda runs: made.append(runs) or make(runs))
+    async with opened(EVICTED, (120, 50)) as (app, pilot):
+        await _opened_panel(app, pilot)
+        await pilot.press("right")
+        await until(pilot, lambda: app.what_if.turns, "the replay answers")
+        await pilot.press("right", "left", "left")
+        await until(pilot, lambda: app.what_if._answer is not None, "the replay answers")
+    assert len(made) == 1
+
+
+def test_the_replay_is_not_loaded_before_it_is_wanted() -> None:
+    code = "import sys, ckptlog.tui.app; sys.exit('ckptlog.replay.whatif' in sys.modules or 'polars' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 async def test_a_followed_log_has_no_timeline_and_says_so() -> None:
