@@ -56,9 +56,11 @@ def hidden_words(report: Report) -> str | None:
     bounded = sum(turn.n_common is None and turn.n_common_range is not None for turn in turns)
     within = f" and within bounds for {bounded:,} more" if bounded else ""
     levels = sorted({run.verbosity for run in hidden if run.verbosity is not None})
+    told = any(turn.cause not in (None, "unknown") for turn in turns)
+    causes = "a cause shows only now and then" if told else "the causes are not in it"
     return (
         f"The log was made at -lv {listed(levels)}, where the server does not print what becomes of its "
-        "checkpoints: the causes are not in it. From the figures that are left, the reuse could be worked out "
+        f"checkpoints: {causes}. From the figures that are left, the reuse could be worked out "
         f"for {reuse:,} of {plural(len(turns), 'turn')}, and what was shared with what the slot held for "
         f"{exact:,}{within}. This command shows the rest:"
     )

@@ -156,6 +156,19 @@ class Digest:
         return sum(item.turn.failed for item in self.turns)
 
     @cached_property
+    def lost(self) -> Loss:
+        """What all turns lost together: the sum of what each is said to have lost."""
+        each = [lost for item in self.turns if (lost := loss(item.turn)) is not None]
+        return Loss(
+            sum(one.tokens for one in each), sum(one.ms for one in each), all(one.exact for one in each)
+        )
+
+    @cached_property
+    def cancelled(self) -> list[Numbered]:
+        """Turns whose client went away before the answer was complete."""
+        return [item for item in self.turns if item.turn.outcome == "cancelled"]
+
+    @cached_property
     def unjudged(self) -> list[Numbered]:
         """Turns of which the log does not tell the outcome."""
         return [item for item in self.turns if item.turn.outcome == "unknown"]

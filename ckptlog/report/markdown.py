@@ -17,7 +17,7 @@ from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
     SLOW_ADVICE,
-    UNSHARED_ADVICE,
+    cancelled_words,
     forced_words,
     mismatch_words,
     place,
@@ -25,6 +25,7 @@ from ckptlog.report.text_findings import (
     rewritten_words,
     slow_words,
     turn_figures,
+    unshared_advice,
     unshared_words,
     why_words,
     without_asides,
@@ -140,10 +141,14 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         todo = [escape(SLOW_ADVICE)]
     elif what.unshared:
         first = f"Nothing failed in {turns}, but little was reused."
+    elif what.cancelled:
+        first = f"Nothing failed in {turns}, but a client did not wait for its answer."
+        notes.append(escape(cancelled_words(what)))
+        todo = [escape(what.cancelled[0].turn.fixes[0].text)] if what.cancelled[0].turn.fixes else []
     else:
         first = f"Nothing went wrong in {turns}."
     if what.unshared:
-        todo.append(escape(UNSHARED_ADVICE))
+        todo.append(escape(unshared_advice(what)))
     lines = [f"**{escape(first)}**"]
     for note in notes:
         lines += ["", note]
@@ -160,8 +165,8 @@ def _totals(what: Digest) -> list[str]:
     parts = [turns, *tally(what.fine, what.failed, what.counts)]
     if summary.reuse is not None:
         parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
-    if summary.n_lost:
-        parts.append(f"{summary.n_lost:,} tokens lost")
+    if what.lost.tokens:
+        parts.append(f"{what.lost} tokens lost")
     return [", ".join(parts) + "."]
 
 

@@ -81,8 +81,8 @@ def _totals(page: Page, what: Digest) -> None:
     parts = [plural(len(what.turns), "turn"), *tally(what.fine, what.failed, what.counts)]
     if summary.reuse is not None:
         parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
-    if summary.n_lost:
-        parts.append(f"{summary.n_lost:,} lost")
+    if what.lost.tokens:
+        parts.append(f"{what.lost} lost")
     if what.selection is not None:
         parts[0] = f"{len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
     page.words(parts, first="  ", style="bold")

@@ -149,8 +149,25 @@ def unshared_words(what: Digest) -> str:
     )
 
 
-#: what to do about it
-UNSHARED_ADVICE = "If conversations take each other's slot, --parallel or --cache-ram keeps them apart."
+def unshared_advice(what: Digest) -> str:
+    """What to do about it, with the numbers of the server that has most of these turns to its name."""
+    last = what.unshared[-1].turn.run
+    run = next((run for run in what.report.runs if run.run == last), None)
+    flags = f"--parallel {(run.n_slots or 1) + 1}" if run is not None else "--parallel"
+    if run is not None and run.kv_unified is False and run.n_slots and run.n_ctx_slot:
+        flags += f" -c {(run.n_slots + 1) * run.n_ctx_slot}"
+    words = f"If conversations take each other's slot, give each its own ({flags})"
+    limit = run.prompt_cache_mib if run is not None else None
+    if limit is not None:
+        more = f"--cache-ram {int(limit * 2) or 8192}; now {f'{limit:,.0f} MiB' if limit else 'off'}"
+        words += f", or let them come back from the RAM prompt cache ({more})"
+    return f"{words}."
+
+
+def cancelled_words(what: Digest) -> str:
+    """Of a client that went away: which turns, and how far the first of them had come."""
+    first = what.cancelled[0].turn
+    return f"{sentence_case(_which(what.cancelled))}: the client had gone. {safe_text(first.explanation)}".rstrip()
 
 
 #: what to do about new tokens that take long
@@ -183,8 +200,12 @@ _ASIDE = re.compile(r"\s*(?:\([A-Z][^()]*\.\)|(?<=\. )The rule of thumb [^.]*\.)
 
 def without_asides(fix: Fix) -> Fix:
     """A fix for the first screen, where it stands alone: asides are for those who read on."""
-    text = _ASIDE.sub("", fix.text).rstrip()
-    return Fix(fix.name, sentence_case(text.removeprefix("Or ")), fix.flags)
+    return standing_alone(Fix(fix.name, _ASIDE.sub("", fix.text).rstrip(), fix.flags))
+
+
+def standing_alone(fix: Fix) -> Fix:
+    """A fix with nothing before it that it could be an alternative to."""
+    return Fix(fix.name, sentence_case(fix.text.removeprefix("Or ")), fix.flags)
 
 
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:
@@ -246,6 +267,8 @@ def _fixes(page: Page, fixes: list[Fix], first: str, numbered: bool = True) -> N
     for number, fix in enumerate(fixes[:_FIXES_SHOWN], 1):
         lead = first if number == 1 else " " * len(first)
         count = f"{number}. " if numbered and len(fixes) > 1 else ""
+        if number == 1:
+            fix = standing_alone(fix)
         words = fix_words(fix, "bold green") if numbered else Text(safe_text(fix.text))
         page.para(words, first=lead + count)
 

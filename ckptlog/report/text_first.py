@@ -11,10 +11,11 @@ from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
     HEADLINE_LINES,
     SLOW_ADVICE,
-    UNSHARED_ADVICE,
+    cancelled_words,
     fix_words,
     rewritten_words,
     slow_words,
+    unshared_advice,
     unshared_words,
     why_words,
     without_asides,
@@ -89,12 +90,19 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(SLOW_ADVICE, first="  Do:  ")
     elif what.unshared:
         page.para(f"Nothing failed in {turns}, but little was reused.", first="  ", style="bold yellow")
+    elif what.cancelled:
+        page.para(
+            f"Nothing failed in {turns}, but a client did not wait for its answer.", "  ", style="bold yellow"
+        )
+        page.para(cancelled_words(what), first="  Note ", rest=7)
+        for fix in what.cancelled[0].turn.fixes[:1]:
+            page.para(safe_text(fix.text), first="  Do:  ")
     else:
         page.para(f"Nothing went wrong in {turns}.", first="  ", style="bold green")
     _notes(page, what)
     if what.unshared:
         page.para(unshared_words(what), first="  Note ", rest=7)
-        page.para(UNSHARED_ADVICE, first="  Do:  ")
+        page.para(unshared_advice(what), first="  Do:  ")
 
 
 def price(finding: Finding) -> str:

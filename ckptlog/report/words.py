@@ -211,9 +211,13 @@ def source_name(source: SourceRecord) -> str:
     return "standard input" if source.path == "-" else source.path
 
 
+#: kinds of memory that are known by another name than the record's
+_MEMORIES = MappingProxyType({"swa": "sliding-window"})
+
+
 def run_words(run: RunRecord) -> tuple[str, str]:
     """A server process in two lines: what it is, and how it is set."""
-    memory = None if run.memory == "unknown" else f"{run.memory} memory"
+    memory = None if run.memory == "unknown" else f"{_MEMORIES.get(run.memory, run.memory)} memory"
     if memory and run.n_swa and run.memory == "swa":
         memory += f", window {run.n_swa:,}"
     name = run.arch or (run.model and run.model.replace("\\", "/").rsplit("/", 1)[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Fix
 from ckptlog.server.builds import flag_exists, options
+from ckptlog.server.rules import rules_for
 from ckptlog.timeline.model import Run
 
 
@@ -45,18 +46,32 @@ def raise_count(run: Run, needed: int | None) -> Fix:
     if needed is not None:
         extra = max(1, needed - (cap or 0))
         return Fix("raise-checkpoint-count", f"Keep {needed} checkpoints a slot: {ram_mib(run, extra)}.", [flag, str(needed)])
-    target = max(4, 2 * (cap or 4))
-    text = (
-        f"Keep more checkpoints a slot, {target} to begin with: {ram_mib(run, target - (cap or 0))}. "
-        "How many are needed can't be computed from this log."
-    )
+    if cap is None:
+        # the level hides the setting: less than the default would be no help where nothing was set
+        default = default_count(run)
+        target = 2 * default
+        text = (
+            f"Keep more checkpoints a slot: {target}, or twice what is set now, which this log does not show "
+            f"({default} is the default): {ram_mib(run, target)}."
+        )
+    else:
+        target = max(4, 2 * cap)
+        text = (
+            f"Keep more checkpoints a slot, {target} to begin with: {ram_mib(run, target - cap)}. "
+            "How many are needed can't be computed from this log."
+        )
     return Fix("raise-checkpoint-count", text, [flag, str(target)])
+
+
+def default_count(run: Run) -> int:
+    """How many checkpoints a slot keeps if nothing is set, of the newest build that the log may be of."""
+    return rules_for(run.build_min or None, run.build_max)[-1].default_max
 
 
 def enable_checkpoints(run: Run) -> Fix:
     flag = count_flag(run)
-    default = "3" if flag == "--swa-checkpoints" else "32" if (run.build_max or 99999) >= 8352 else "8"
-    return Fix("enable-checkpoints", f"Switch checkpoints on again; {default} is the default.", [flag, default])
+    default = default_count(run)
+    return Fix("enable-checkpoints", f"Switch checkpoints on again; {default} is the default.", [flag, str(default)])
 
 
 def smaller_step(run: Run, step: int | None, at: int | None = None) -> Fix | None:
@@ -108,12 +123,14 @@ def upgrade(build: int, what: str) -> Fix:
 
 def more_slots(run: Run) -> Fix:
     n = (run.n_slots or 1) + 1
-    return Fix(
-        "give-each-conversation-a-slot",
-        f"Run with a slot for each conversation that goes on at the same time (now {run.n_slots or 'unknown'}); "
-        "with a split context give -c more room too.",
-        ["--parallel", str(n)],
-    )
+    text = f"Run with a slot for each conversation that goes on at the same time (now {run.n_slots or 'unknown'})"
+    flags = ["--parallel", str(n)]
+    if run.kv_unified is False and run.n_ctx_slot is not None:
+        flags += ["-c", str(n * run.n_ctx_slot)]
+        text += f"; with this -c each keeps its {run.n_ctx_slot:,} tokens."
+    else:
+        text += "; where the slots split -c, give it more room too."
+    return Fix("give-each-conversation-a-slot", text, flags)
 
 
 def free_slot_choice() -> Fix:

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from ckptlog.records import TurnRecord
 from ckptlog.report.brief import do
+from ckptlog.report.loss import loss
 from ckptlog.report.page import Page
 from ckptlog.report.safe import quote, safe_text
 from ckptlog.report.text_findings import quoted
@@ -54,9 +55,10 @@ def explanation(turn: TurnRecord, width: int = 80) -> list[Text]:
 
 def cost(turn: TurnRecord) -> str:
     """What a turn cost: tokens lost and their time, or what was processed and how long that took."""
-    if turn.n_lost and turn.outcome == "checkpoint-reprefill":
-        lost = f"{turn.n_lost:,} lost"
-        return f"{lost}, {duration(turn.lost_ms)}" if turn.lost_ms else lost
+    gone = loss(turn) if turn.outcome == "checkpoint-reprefill" else None
+    if gone is not None and gone.tokens:
+        lost = f"{gone} lost"
+        return f"{lost}, {duration(gone.ms)}" if gone.ms else lost
     if turn.outcome in ("arrival-rejection", "error", "cancelled") or turn.n_processed is None:
         return ""
     spent = f"{turn.n_processed:,} new"
@@ -73,7 +75,8 @@ class Totals:
         self.turns += 1
         self.failed += turn.failed
         self.errors += turn.outcome == "error"
-        self.n_lost += turn.n_lost or 0
+        gone = loss(turn)
+        self.n_lost += gone.tokens if gone is not None else 0
         refused = turn.outcome in ("arrival-rejection", "not-completion") or turn.child_of is not None
         if not refused and turn.n_prompt and turn.n_cached is not None:
             self._prompt += turn.n_prompt

@@ -259,3 +259,36 @@ def test_a_line_in_the_reason_is_told_with_its_log_where_there_are_several() -> 
     assert "It was pushed out (line 208)." in flowing(
         a_report([an_evicted_turn(1, 100, explanation=turn.explanation)])
     )
+
+
+def test_a_client_that_left_is_told_though_nothing_failed() -> None:
+    turn = a_turn(
+        outcome="cancelled", explanation="It left after 9 tokens.", fixes=[Fix("wait", "Raise the time-out.")]
+    )
+    text = flowing(a_report([turn, a_turn(300)]))
+    assert "Nothing failed in 2 turns, but a client did not wait for its answer." in text
+    assert "Note Turn 1: the client had gone. It left after 9 tokens. Do: Raise the time-out." in text
+    assert "Nothing went wrong" not in text
+
+
+def test_the_total_is_the_sum_of_what_the_turns_are_said_to_have_lost() -> None:
+    taken = an_evicted_turn(1, 100, cause="slot-taken", n_known=2642, n_common=10, n_lost=10)
+    ranged = an_evicted_turn(2, 200, n_common=None, n_lost=None, n_common_range=(500, 600))
+    assert "2,642 lost" in flowing(a_report([taken])).split("turn line")[0]
+    assert "3,142+ lost" in flowing(a_report([taken, ranged])).split("turn line")[0]
+
+
+def test_advice_for_conversations_that_share_a_slot_can_be_copied() -> None:
+    turns = [a_turn(line, 3000, 0, outcome="cold", n_processed=3000) for line in (100, 200)]
+    run = {"n_slots": 1, "n_ctx_slot": 8192}
+    split = flowing(a_report(turns, [a_run(**run, kv_unified=False, prompt_cache_mib=0.0)]))
+    assert "(--parallel 2 -c 16384)" in split
+    assert "(--cache-ram 8192; now off)" in split
+    unified = flowing(a_report(turns, [a_run(**run, kv_unified=True)]))
+    assert "give each its own (--parallel 2)." in unified
+
+
+def test_the_first_advice_of_a_list_is_no_alternative() -> None:
+    fixes = [Fix("full", "Or keep it whole."), Fix("other", "Or do this.")]
+    text = flowing(a_report([an_evicted_turn(1, 100, fixes=fixes)]))
+    assert "1. Keep it whole. 2. Or do this." in text

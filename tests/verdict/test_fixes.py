@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckptlog.timeline.model import Run
-from ckptlog.verdict.fixes import larger_ram_cache
+from ckptlog.verdict.fixes import larger_ram_cache, more_slots, raise_count
 
 
 def a_run(build: int = 11549, **known: object) -> Run:
@@ -33,3 +33,23 @@ def test_more_room_for_the_prompt_cache(run: Run, says: str, flags: list[str]) -
 def test_no_more_room_than_no_limit_or_where_there_is_no_such_cache() -> None:
     assert larger_ram_cache(a_run(prompt_cache_enabled=True)) is None
     assert larger_ram_cache(a_run(build=6628)) is None
+
+
+@pytest.mark.parametrize(
+    ("run", "count"),
+    [
+        (a_run(checkpoints_max=2), "4"),
+        (a_run(checkpoints_max=32), "64"),
+        (a_run(), "64"),
+        (a_run(build=7079), "16"),
+    ],
+)
+def test_more_checkpoints_are_never_fewer_than_the_default(run: Run, count: str) -> None:
+    """Where the level hides what is set, it may be the default."""
+    assert raise_count(run, None).flags == ["--ctx-checkpoints", count]
+
+
+def test_another_slot_takes_no_context_from_the_others() -> None:
+    split = more_slots(a_run(n_slots=2, n_ctx_slot=4096, kv_unified=False))
+    assert split.flags == ["--parallel", "3", "-c", "12288"]
+    assert more_slots(a_run(n_slots=2, n_ctx_slot=4096, kv_unified=True)).flags == ["--parallel", "3"]
