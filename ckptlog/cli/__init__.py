@@ -45,7 +45,8 @@ Examples:
   ckptlog explain checkpoint-evicted
 
 A good log is made with:
-  LLAMA_SERVER_SLOTS_DEBUG=1 llama-server ... -lv 4 2> server.log"""
+  LLAMA_SERVER_SLOTS_DEBUG=1 LLAMA_SERVER_SLOTS_N_DIFF=20 \\
+    llama-server ... -lv 4 2> server.log"""
 
 
 class LazyCommands(MutableMapping[str, Any]):

@@ -45,6 +45,7 @@ CAUSES: tuple[str, ...] = (
     "checkpoints-disabled",
     "cache-off",
     "server-rule",
+    "restore-failed",
     "slot-restored-bare",
     "cache-load-failed",
     "shift-cleared",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from ckptlog.replay.loss import is_costly_loss
 from ckptlog.replay.whatif import SettingSummary, WhatIf, WhatIfSummary, WhatIfTurn
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
@@ -27,6 +28,7 @@ _BEYOND_FLAGS = {
     ),
     "cache-off": "let the requests ask for the cache (cache_prompt)",
     "server-rule": "upgrade the server: this build's own rule does it",
+    "restore-failed": "look at the errors before a checkpoint failed to load; after a slot file, save that slot again",
     "slot-restored-bare": "save the slot files again with a build whose files hold checkpoints (b11549)",
     "shift-cleared": "give the conversation more context, so that nothing is shifted",
     "slot-taken": "give each conversation its own slot",
@@ -191,7 +193,14 @@ def _no_help(page: Page, answer: WhatIf, n_settings: int) -> None:
     else:
         words = "Checkpoint flags would change nothing: no turn lost much for want of a checkpoint."
     if answer.summary.n_open:
-        words = f"As far as the log shows: {words[0].lower()}{words[1:]}"
+        n_open, most = answer.summary.n_open, (answer.summary.n_saved_range or (0, 0))[1]
+        if is_costly_loss(most, None):
+            words = (
+                f"Can't tell: of {plural(n_open, 'turn')} this log shows too little, and up to "
+                f"{plural(most, 'token')} hang on it. In the others checkpoint flags would change nothing."
+            )
+        else:
+            words = f"As far as the log shows: {words[0].lower()}{words[1:]}"
     page.para(words, first="  ", rest=2, style="bold")
     _elsewhere(page, answer)
     page.para(f"  {plural(n_settings, 'setting')} tried, up to 64 checkpoints a slot.", style="dim")

@@ -43,7 +43,7 @@ def entries() -> list[Entry]:
         if rule.name not in seen:
             seen.add(rule.name)
             found.append(_split(rule.name, "cause", rule.doc()))
-    found += [Entry(name, "trigger", name.replace("-", " ").capitalize(), text, "") for name, text in TRIGGERS.items()]
+    found += [_split(name, "trigger", doc) for name, doc in TRIGGERS.items()]
     found += [_split(name, "fix", doc) for name, doc in FIXES.items()]
     found += [_split(name, "word", doc) for name, doc in WORDS.items()]
     return found

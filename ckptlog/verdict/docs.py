@@ -48,9 +48,7 @@ def outcomes_markdown() -> str:
 
 
 def _entry(entry: Entry) -> str:
-    text = f"\n### `{entry.name}`\n"
-    if entry.kind != "trigger":
-        text += f"\n**{entry.title}.**\n"
+    text = f"\n### `{entry.name}`\n\n**{entry.title}.**\n"
     if entry.text:
         text += f"\n{_escaped(entry.text)}\n"
     if entry.example:

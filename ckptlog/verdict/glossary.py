@@ -81,7 +81,7 @@ VARIANTS: dict[str, str] = {
 
         Embeddings and rerank inputs are processed in one physical batch (-ub); the context size does not matter.""",
     "head": """
-        The hole begins right behind the first token
+        The hole begins at the very beginning
 
         n_keep is 0 (or 1 with BOS): the system prompt is the first thing to go.""",
     "history": """
@@ -243,6 +243,40 @@ WORDS: dict[str, str] = {
 
         The server works on as many requests at a time as it has slots (--parallel). Each slot keeps the tokens of
         the last conversation that ran in it, so that the next request of that conversation can go on from there.""",
+    "turn": """
+        One request on one slot
+
+        From its launch (or its refusal) to the end of its answer; the server calls it a task. Turns are numbered from
+        1 in the order of the log.""",
+    "task": """
+        The server's number for a request
+
+        As in "id  0 | task 614": slot 0 works on task 614. ckptlog calls the same a turn, and counts turns from 1.""",
+    "fine": """
+        Nothing went wrong in the turn
+
+        Its outcome is reused, restored, cold or not-completion, or it lost so little that it is harmless.""",
+    "n_past": """
+        How many tokens of the prompt need not be processed
+
+        What the server goes on from: the common prefix with what the slot held, or the place of the checkpoint that
+        it restored. The report calls it "from cache".""",
+    "pos_min": """
+        Where the state that a checkpoint holds begins; pos_max is where it ends
+
+        On hybrid and recurrent models both are the same: one state, that of the last token. On sliding-window models
+        the window lies between them. A checkpoint fits if it ends before the place where the prompts part and reaches
+        back far enough.""",
+    "n_keep": """
+        How many tokens at the beginning a context shift leaves alone
+
+        Set by the request, or by --keep; -1 keeps the whole prompt. With 0 the system prompt is the first thing to
+        go.""",
+    "kv-unified": """
+        One KV cache for all slots
+
+        --kv-unified: each slot may take all of -c, but together they have no more than that. Without it -c is split
+        evenly between the slots.""",
     "checkpoint": """
         A saved state to which a slot can go back
 

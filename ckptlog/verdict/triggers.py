@@ -8,20 +8,41 @@ from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.returning import lost_before
 
-#: trigger -> the text that ``ckptlog explain`` prints
+#: trigger -> title and text that ``ckptlog explain`` prints
 TRIGGERS: dict[str, str] = {
-    "appended": "The new prompt keeps everything that the slot held and adds to its end: the normal next turn.",
-    "edited": "The new prompt parts from what the slot held somewhere inside the conversation: a message was "
-    "changed, removed or inserted. A new conversation with the same system prompt looks the same: it parts right "
-    "where the first user message begins.",
-    "prefix-rewritten": "The new prompt parts from what the slot held near its beginning (before the first user "
-    "message, or in the first tenth): the system prompt or the tool list was rewritten, often by a clock.",
-    "reasoning-dropped": "The new prompt parts where the last answer begins: as a rule what the model thought is left "
-    "out when the answer is sent back as history (normal for many templates); an edited answer looks the same.",
-    "repeated": "The same prompt again (a retry, or a regenerated answer).",
-    "shrunk": "The new prompt is a beginning of what the slot held: messages were taken off the end.",
-    "other-conversation": "The new prompt has nothing of weight in common with what the slot held: another "
-    "conversation, as far as the lengths tell (a log shows no identities).",
+    "appended": """
+        The prompt only adds to the end
+
+        The new prompt keeps everything that the slot held and adds to its end: the normal next turn.""",
+    "edited": """
+        The prompt keeps the beginning, then differs
+
+        The new prompt parts from what the slot held somewhere inside the conversation: a message was changed, removed
+        or inserted. A new conversation with the same system prompt looks the same: it parts right where the first
+        user message begins.""",
+    "prefix-rewritten": """
+        The prompt differs near its beginning
+
+        The new prompt parts from what the slot held near its beginning (before the first user message, or in the
+        first tenth): the system prompt or the tool list was rewritten, often by a clock.""",
+    "reasoning-dropped": """
+        The last answer's reasoning is left out
+
+        The new prompt parts where the last answer begins: as a rule what the model thought is left out when the
+        answer is sent back as history (normal for many templates); an edited answer looks the same.""",
+    "repeated": """
+        The same prompt again
+
+        A retry, or a regenerated answer.""",
+    "shrunk": """
+        The prompt is a beginning of what the slot held
+
+        Messages were taken off the end.""",
+    "other-conversation": """
+        Nothing of weight in common
+
+        The new prompt has nothing of weight in common with what the slot held: another conversation, as far as the
+        lengths tell (a log shows no identities).""",
 }
 
 

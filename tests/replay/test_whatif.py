@@ -217,6 +217,13 @@ def test_the_count_that_a_diagnosis_names_is_the_smallest_that_works() -> None:
     assert ask(path, Flags(ctx_checkpoints=count - 1)).summary.n_costly == 1
 
 
+def test_a_log_that_shows_too_little_is_not_called_well_set() -> None:
+    """``diagnose`` finds an evicted checkpoint there: "would change nothing" would be another story."""
+    shown = text(ask(SAMPLES / "default-level.log"))
+    assert "Can't tell: of 1 turn this log shows too little, and up to 2,644 tokens hang on it." in " ".join(shown.split())
+    assert "no turn lost much" not in shown
+
+
 def test_no_count_is_named_where_none_helps() -> None:
     turns = ckptlog.analyze(SAMPLES / "sparse-checkpoints.log").report.turns
     (failed,) = (turn for turn in turns if turn.failed)
