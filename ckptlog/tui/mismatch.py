@@ -53,7 +53,7 @@ class MismatchPane(TurnRows):
         turn = item.turn
         mismatch = turn.mismatch
         if mismatch is None:
-            self._rows = self._without(book, turn)
+            self._without(book, turn)
             return
         self._say(
             "The prompts part"
@@ -70,23 +70,17 @@ class MismatchPane(TurnRows):
     def _say(self, sentence: str, ink: str = "other") -> None:
         self._rows += [[Piece(line, ink)] for line in wrapped(self.glyphs.text(sentence), self.inner.width)]
 
-    def _without(self, book: Book, turn: TurnRecord) -> list[list[Piece]]:
+    def _without(self, book: Book, turn: TurnRecord) -> None:
         if turn.n_common is not None and turn.n_prompt is not None and turn.n_common >= turn.n_prompt - 1:
-            return [
-                [
-                    Piece(
-                        "The new prompt holds all that it has in common with the slot: nothing parts.",
-                        "other",
-                    )
-                ]
-            ]
+            self._say("The new prompt holds all that it has in common with the slot: nothing parts.")
+            return
         if turn.n_common is not None:
-            head = (
+            self._say(
                 f"The first {turn.n_common:,} tokens are common; the log does not show the text behind them."
             )
         else:
-            head = "The log does not tell where this prompt parts from what the slot held."
-        return [[Piece(head, "other")], *self._how_to_capture(book, turn)]
+            self._say("The log does not tell where this prompt parts from what the slot held.")
+        self._rows += self._how_to_capture(book, turn)
 
     def _how_to_capture(self, book: Book, turn: TurnRecord) -> list[list[Piece]]:
         run = book.run_of(turn)

@@ -466,3 +466,12 @@ async def test_the_footer_has_room_for_what_matters(width: int) -> None:
         footer = screen_text(app).splitlines()[-1]
         for words in ("enter log", "] failure", "i what-if", "? help", "q quit"):
             assert words in footer
+
+
+async def test_the_mismatch_s_sentences_are_wrapped() -> None:
+    async with opened(SHIFTED, (80, 24)) as (app, pilot):
+        await pilot.press("full_stop", "full_stop")
+        await pilot.pause()
+        assert app.tab == "mismatch"
+        text = " ".join(line.strip("\u2502 ") for line in screen_text(app).splitlines())
+        assert "the log does not show the text behind them." in text
