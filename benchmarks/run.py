@@ -21,6 +21,7 @@ import tempfile
 import venv
 from pathlib import Path
 
+import watch_latency
 from measure import Candidate, compare
 
 HERE = Path(__file__).resolve().parent
@@ -113,7 +114,7 @@ def count_lines(log: Path) -> int:
 
 def curve(folder: Path, rounds: int, sizes: list[int]) -> list[str]:
     out = ["### By size", "", "| log | MB | CPU s | MB per CPU second | peak MiB |", "|---|---|---|---|---|"]
-    for level, size in [(4, size) for size in sizes] + [(5, sizes[-1])]:
+    for level, size in [(level, size) for level in (4, 5) for size in sizes]:
         log = folder / "curve.log"
         make(log, size, level)
         one = diagnose(log, f"-lv {level}, {size} MB")
@@ -194,6 +195,7 @@ def main() -> None:
             sizes = [size for size in (10, 50, 200, 1000, 2000) if size < options.largest] + [options.largest]
             lines += curve(folder, min(rounds, 3), sizes)
             lines += by_slots(folder, min(rounds, 3), options.megabytes / 4)
+            lines += ["### From a turn's last line to `watch` showing it", "", *watch_latency.table()]
     lines = machine(rounds) + lines
     print("\n".join(lines))
     if not options.quick:

@@ -15,8 +15,9 @@ from threading import Condition, Thread
 from ckptlog.errors import InputError
 from ckptlog.intake.sources import Source, open_raw, read_raw
 
-#: seconds between two looks at a file; a line is to be shown within half a second
-POLL_SECONDS = 0.1
+#: seconds between two looks at a file; a line is to be shown within half a second, of which a turn that may not
+#: be over takes 0.3 (watch/session.py)
+POLL_SECONDS = 0.05
 #: the first piece is small, so that there is something to see at once; then they grow
 _FIRST_BYTES = 256 << 10
 _MOST_BYTES = 16 << 20

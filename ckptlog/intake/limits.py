@@ -6,8 +6,9 @@ from __future__ import annotations
 MAX_LINE_BYTES = 1 << 20
 #: what a compressed source may unpack to if no limit is given
 MAX_UNPACKED = 64 << 30
-#: lines of one chunk: a string view is 16 bytes, so a chunk of newlines only would need 16x its size
-MAX_CHUNK_LINES = 4_000_000
+#: lines of one chunk, three times what a log's have: a string view is 16 bytes, so a chunk of newlines only
+#: would need 16x its size
+MAX_CHUNK_LINES = 1_000_000
 
 
 def cut_text(line: str, limit: int) -> str:

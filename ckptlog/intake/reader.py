@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple
 
@@ -113,7 +113,7 @@ class Feeder:
         for piece in self._unpacker.feed(data):
             yield from self._decoded(piece)
 
-    def _decoded(self, data: bytes) -> list[Chunk]:
+    def _decoded(self, data: bytes) -> Iterable[Chunk]:
         if self._recoder is None:
             self._text_head += data
             if not enough_to_sniff(self._text_head):
@@ -126,11 +126,11 @@ class Feeder:
         self._recoder = Recoder(encoding_of(data), self.facts)
         return data
 
-    def _recoded(self, data: bytes) -> list[Chunk]:
+    def _recoded(self, data: bytes) -> Iterable[Chunk]:
         assert self._recoder is not None
         return self._text(self._recoder.feed(data))
 
-    def _text(self, data: bytes) -> list[Chunk]:
+    def _text(self, data: bytes) -> Iterable[Chunk]:
         if not data:
             return []
         self.facts.bytes += len(data)
@@ -156,7 +156,8 @@ class _LineCutter:
         self._skipped = 0
         self._json: bool | None = None  # the log is a file of JSON objects
 
-    def feed(self, data: bytes) -> list[Chunk]:
+    def feed(self, data: bytes) -> Iterable[Chunk]:
+        """The lines that ``data`` completes; one chunk at a time, for very short lines make many."""
         if self._skipping:
             end = data.find(b"\n")
             if end < 0:
@@ -172,17 +173,19 @@ class _LineCutter:
         view = memoryview(data)
         whole = b"".join((self._carry, view[:cut])) if self._carry or cut < len(data) else data
         self._carry = bytearray()
-        chunks = self._lines(whole)
+        # bytes skipped belong to the first line of ``whole``: it began before any other
+        skipped, self._skipped = self._skipped, 0
         self._keep(view[cut:])
-        return chunks
+        return self._lines(whole, skipped)
 
-    def finish(self) -> list[Chunk]:
+    def finish(self) -> Iterable[Chunk]:
         if not self._carry:
             return []
         self._facts.ends_in_mid_line = True
         whole = bytes(self._carry)
         self._carry = bytearray()
-        return self._lines(whole)
+        skipped, self._skipped = self._skipped, 0
+        return self._lines(whole, skipped)
 
     def _keep(self, rest: bytes | memoryview) -> None:
         room = self._limit + _MARGIN - len(self._carry)
@@ -191,18 +194,15 @@ class _LineCutter:
             self._skipping = True
             self._skipped += len(rest) - room
 
-    def _lines(self, whole: bytes) -> list[Chunk]:
-        # bytes skipped belong to the first line of ``whole``: it began before any other
-        skipped, self._skipped = self._skipped, 0
-        chunks = []
+    def _lines(self, whole: bytes, skipped: int) -> Iterator[Chunk]:
         for piece in _split_dense(whole):
             lines = self._series(piece)
-            chunks.append(Chunk(lines, self._first_line, self._offset))
+            chunk = Chunk(lines, self._first_line, self._offset)
             self._first_line += len(lines)
             self._facts.lines += len(lines)
             self._offset += len(piece) + skipped
             skipped = 0
-        return chunks
+            yield chunk
 
     def _series(self, piece: bytes) -> pl.Series:
         n_broken = 0

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from ckptlog.errors import InputError
 from ckptlog.intake import reader
+from ckptlog.intake.limits import MAX_CHUNK_LINES
 from ckptlog.intake.reader import Chunk, Feeder, read_chunks
 from ckptlog.intake.sources import Source, SourceFacts
 
@@ -281,3 +282,14 @@ def test_text_in_mid_log_that_begins_like_an_archive(start: bytes) -> None:
     feeder = Feeder(source)
     chunks = feeder.feed(raw[:cut]) + feeder.feed(raw[cut:]) + feeder.finish()
     assert lines_of(chunks) == raw.decode("utf-8", "replace").split("\n")[:-1]
+
+
+def test_chunks_of_very_short_lines_are_made_one_at_a_time() -> None:
+    """Or a block of newlines would take sixteen times its size."""
+    source = Source("server.log")
+    chunks = Feeder(source).stream(b"\n" * (3 * MAX_CHUNK_LINES))
+    first = next(chunks)
+    assert len(first.lines) <= 1.1 * MAX_CHUNK_LINES
+    assert source.facts.lines == len(first.lines)
+    rest = sum(len(chunk.lines) for chunk in chunks)
+    assert len(first.lines) + rest == source.facts.lines == 3 * MAX_CHUNK_LINES
