@@ -42,8 +42,10 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     _partial_work(turn)
     _common(run, turn)
     _without_impossible_reuse(turn)
-    if turn.list_visible and _given_by_age(turn):
+    if turn.list_visible and _given_by_age(run, turn):
         run.slots_not_compared = True
+    if turn.prompt_ms is not None:
+        run.n_timed += 1
     if turn.list_visible and turn.prompt_done and (turn.n_prompt or 0) >= SURE_TO_CHECKPOINT:
         run.n_prompts_shown += 1
 
@@ -159,7 +161,13 @@ def _without_impossible_reuse(turn: Turn) -> None:
     if turn.basis.get("n_common") != "observed" or turn.n_cached not in turn.batch_starts:
         return
     if turn.basis.get("n_processed") == "observed" and turn.n_cached + (turn.n_processed or 0) == turn.n_prompt:
-        return  # the timing says so too: b8156 goes on one token behind the common prefix after a restore
+        # the timing says so too
+        if turn.n_cached > turn.n_common + 1 and not turn.cache_loaded:
+            # a saved prompt was swapped in, and the lines that say so are missing (only "slot" lines were kept)
+            turn.n_common = None
+            turn.basis.pop("n_common", None)
+            turn.n_common_range = (turn.n_cached, turn.n_prompt)
+        return  # (b8156 goes on one token behind the common prefix after a restore)
     for name in ("n_cached", "n_processed", "n_generated"):
         if name == "n_cached" or turn.basis.get(name) == "derived":
             setattr(turn, name, None)
@@ -269,6 +277,9 @@ def _common(run: Run, turn: Turn) -> None:
                 exact = None
             elif not _choice_lost(run, turn):
                 slot_exact = exact
+            elif turn.selection is not None:
+                # what was swapped in is not what the slot was known to hold
+                turn.n_held, turn.user_starts = None, []
         common_range = slot_range
     else:
         common_range = _loaded_range(turn)
@@ -298,8 +309,11 @@ CHOICES_TOLD_SINCE = 9725
 
 def _choice_lost(run: Run, turn: Turn) -> bool:
     """Are the lines before the launch missing, which would show a prompt swapped in from the RAM cache?"""
-    if turn.selection is not None:
-        return False
+    selection, n_prompt = turn.selection, turn.n_prompt or 0
+    if selection is not None:
+        # a slot taken by age has little in common, unless a swap is not shown
+        alike = turn.n_cached is not None and turn.n_cached > ALIKE * n_prompt > 0
+        return selection.how == "lru" and alike and run.prompt_cache_mib != 0 and not run.slots_not_compared
     return not turn.start_seen or run.build_min >= CHOICES_TOLD_SINCE or (turn.no == 1 and not run.start_seen)
 
 
@@ -449,11 +463,13 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
 ALIKE = 0.5
 
 
-def _given_by_age(turn: Turn) -> bool:
+def _given_by_age(run: Run, turn: Turn) -> bool:
     """Did the slot come by its age, though it held much of the prompt?"""
     selection = turn.selection
     if selection is None or selection.how != "lru" or turn.cache_loaded or not turn.n_held_slot:
         return False
+    if run.prompt_cache_mib != 0 and (run.build_min < COMPARES_SINCE or selection.slot_lcp):
+        return False  # or a saved prompt was swapped in, by lines that are missing
     return (turn.n_cached or 0) > ALIKE * (turn.n_prompt or 0) > 0
 
 

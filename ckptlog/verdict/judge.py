@@ -39,6 +39,9 @@ class Verdict:
     missing: list[str] = field(default_factory=list)
 
 
+#: outcomes that say nothing of what the request did to the conversation (an unknown one may be a refusal)
+UNTRIGGERED = frozenset({"arrival-rejection", "not-completion", "unknown"})
+
 ORDER: tuple[Basis, ...] = ("observed", "derived", "inferred")
 
 
@@ -46,7 +49,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
     """The verdict on one finished turn of a run."""
     case = Case(run, turn)
     judged = judge_outcome(case)
-    what, what_basis = (None, "observed") if judged.outcome in ("arrival-rejection", "not-completion") else trigger(case)
+    what, what_basis = (None, "observed") if judged.outcome in UNTRIGGERED else trigger(case)
     del what_basis
     finding = _finding(case, judged)
     failed = judged.outcome in FAILURES and judged.severity != "harmless"

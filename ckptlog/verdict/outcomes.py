@@ -47,6 +47,8 @@ def judge_outcome(case: Case) -> Judged:
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
     prefill = judge_prefill(case)
+    if _end_lost(run, turn) and (prefill is None or prefill.severity != "costly"):
+        found.append(Judged("unknown", confidence="inferred"))
     if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
         found.append(prefill)
     if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None):
@@ -108,6 +110,16 @@ def _prompt_at_first_shift(turn: Turn) -> int | None:
     return max(0, round(held - generated))
 
 
+def _end_lost(run: Run, turn: Turn) -> bool:
+    """Was the turn released without its timing, and without the error or cancel that would explain it?
+
+    So it is where only "slot" lines were kept. In a log that shows no timings at all it means nothing.
+    """
+    if turn.ended != "release" or turn.prompt_ms is not None or turn.generation_ms is not None or turn.is_child:
+        return False
+    return run.n_timed > 0 and prompt_start_seen(turn) and turn.stop_reason is None and not turn.empty_prompt
+
+
 def limit_stop(run: Run, turn: Turn) -> Basis | None:
     """Did generation end because the context was full (and shifting off)?
 
@@ -148,6 +160,8 @@ def not_completion(run: Run, turn: Turn) -> bool | None:
         return True
     if turn.n_prompt is not None:
         return turn.n_released == turn.n_prompt
+    if run.n_timed:
+        return None  # a server answers completions or embeddings: the error or cancel that ended it may be missing
     return turn.n_released is not None and run.prefixed
 
 

@@ -1,4 +1,4 @@
-"""A log that begins later (rotated, or only its tail was posted) says less of a turn, never something else."""
+"""A log that begins later, or that was searched for "slot", says less of a turn, never something else."""
 
 from __future__ import annotations
 
@@ -68,3 +68,18 @@ def test_a_later_beginning(recorded: Callable[[str], Any], analyse: Callable[...
             if before is None:
                 continue  # a refusal of which only the error is left names no slot
             assert otherwise(before, turn) == [], f"task {turn.task}, from line {first + 1}"
+
+
+#: whether an error or a refusal ended a turn is not to be seen where no turn shows how it ends
+NO_END = {"b11549/plain/ncmpl_shift", "b11549/hybrid/embed"}
+
+
+@pytest.mark.parametrize("name", sorted({*MATERIAL, "b8672/plain/reject", "b11549/hybrid/disconnect"} - NO_END))
+def test_only_slot_lines(recorded: Callable[[str], Any], analyse: Callable[..., Any], name: str) -> None:
+    """``grep slot``: errors, cancels and the RAM cache's messages are gone."""
+    log = recorded(name)
+    whole = {(t.task, t.slot): t for t in analyse(log.data).report.turns}
+    for turn in analyse([line for line in log.lines if "slot" in line]).report.turns:
+        told = otherwise(whole[turn.task, turn.slot], turn)
+        # (a refused turn's common prefix behind a swap that is not shown)
+        assert [text for text in told if turn.outcome != "unknown" or not text.startswith("n_common")] == [], turn.task
