@@ -226,7 +226,9 @@ def _without_common(case: Case, n_cached: int) -> Judged | None:
         if turn.n_held == 0:
             return Judged("cold", confidence="derived")
         if turn.forced is not None:
-            return Judged("checkpoint-reprefill", "full", None, "observed")
+            # no more can have been lost than the prompt, or the slot, held
+            most = min((n for n in (turn.n_prompt, turn.n_held) if n is not None), default=HARMLESS_TOKENS)
+            return Judged("checkpoint-reprefill", "full", "harmless" if most < HARMLESS_TOKENS else None, "observed")
         return Judged("unknown", confidence="inferred")
     if turn.restored is not None:
         return Judged("restored", confidence="observed")

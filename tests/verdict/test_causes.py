@@ -164,3 +164,16 @@ def test_a_cause_comes_with_the_lines_that_show_it(analyse: Analyse) -> None:
         assert log.lines[quote.line - 1] == quote.text
         assert quote.says
     assert any("forcing full" in quote.text for quote in turn.evidence)
+
+
+def test_a_short_prompt_can_lose_little(analyse: Analyse) -> None:
+    """How much was in common is not known, but not more than the prompt: harmless."""
+    def log(n_prompt: int) -> Any:
+        log = Log()
+        log.turn(10_000, 0)
+        log.turn(n_prompt, 5, cached=0, between=[Log.FORCED])
+        lines = [line for line in log.lines if "sim" not in line or "LCP" in line]
+        return analyse([line for line in lines if "selected slot" not in line]).report.turns[-1]
+
+    assert (log(30).n_common, log(30).outcome, log(30).severity) == (None, "checkpoint-reprefill", "harmless")
+    assert log(3000).severity is None
