@@ -30,7 +30,8 @@ class Terminal:
         environment = {
             **os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
         }  # fmt: skip
-        environment.pop("NO_COLOR", None)
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):  # the size is the terminal's own
+            environment.pop(name, None)
         subprocess.run(
             [*self._tmux, "new-session", "-d", "-x", str(columns), "-y", str(rows), "/bin/sh"],
             check=True,
@@ -48,8 +49,9 @@ class Terminal:
         self.keys("Enter")
 
     def screen(self) -> str:
+        """What is shown; -J: a line that the terminal broke (a long path in it) as one."""
         return subprocess.run(
-            [*self._tmux, "capture-pane", "-p"], check=True, capture_output=True, text=True
+            [*self._tmux, "capture-pane", "-p", "-J"], check=True, capture_output=True, text=True
         ).stdout
 
     def ask(self, format_: str) -> str:
