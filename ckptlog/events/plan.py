@@ -100,6 +100,8 @@ class Planner:
         self.grammar = grammar
         self.needed = needed
         self.evidence = evidence
+        #: literals of all messages, known by the grammar or ignored
+        self.heads = {head for kind in grammar.kinds.values() for head in kind.heads}
         #: behind these heads stands free text, which is no part of a shape
         self.text_heads = [
             head

@@ -186,3 +186,19 @@ def test_a_report_in_pieces_is_the_whole_one(recorded: Recorded, monkeypatch: py
     for size in (1, 2, 7, 1000):
         monkeypatch.setattr("ckptlog.report.as_json._AT_ONCE", size)
         assert render_json(report) == whole
+
+
+def test_a_flood_of_unknown_shapes_is_counted_without_the_grammar(
+    recorded: Recorded, analyse: Analyse, changed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line is a shape of its own: after some thousands only its head is looked at. Known messages, and rows
+    of token ids (which have no literal), are events all the same."""
+    log = recorded("b11549/hybrid/debug_window")
+    words = ["".join(chr(97 + (i >> 4 * k) % 16) for k in range(4)) for i in range(300)]
+    flood = [f"slot print_timing: id  0 | task 1 | qx{word}" for word in words[:200]]
+    flood += [f"a time slot of qx{word}" for word in words[200:]]
+    whole = analyse([*flood, *log.lines]).report
+    monkeypatch.setattr("ckptlog.events.shape_book.MAX_REFUSED", 30)
+    told = analyse([*flood, *log.lines]).report
+    assert changed(whole, told) == []
+    assert [source.unknown_slot_lines for source in told.sources] == [200]
