@@ -200,12 +200,7 @@ _ASIDE = re.compile(r"\s*(?:\([A-Z][^()]*\.\)|(?<=\. )The rule of thumb [^.]*\.)
 
 def without_asides(fix: Fix) -> Fix:
     """A fix for the first screen, where it stands alone: asides are for those who read on."""
-    return standing_alone(Fix(fix.name, _ASIDE.sub("", fix.text).rstrip(), fix.flags))
-
-
-def standing_alone(fix: Fix) -> Fix:
-    """A fix with nothing before it that it could be an alternative to."""
-    return Fix(fix.name, sentence_case(fix.text.removeprefix("Or ")), fix.flags)
+    return Fix(fix.name, _ASIDE.sub("", fix.text).rstrip(), fix.flags)
 
 
 def add_finding(page: Page, what: Digest, number: int, finding: Finding) -> None:
@@ -267,8 +262,6 @@ def _fixes(page: Page, fixes: list[Fix], first: str, numbered: bool = True) -> N
     for number, fix in enumerate(fixes[:_FIXES_SHOWN], 1):
         lead = first if number == 1 else " " * len(first)
         count = f"{number}. " if numbered and len(fixes) > 1 else ""
-        if number == 1:
-            fix = standing_alone(fix)
         words = fix_words(fix, "bold green") if numbered else Text(safe_text(fix.text))
         page.para(words, first=lead + count)
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ckptlog.records import Fix
 from ckptlog.server.builds import flag_exists, options
 from ckptlog.server.rules import rules_for
 from ckptlog.timeline.model import Run
+
+
+def listed(found: Sequence[Fix]) -> list[Fix]:
+    """Fixes as a list of alternatives: the first, which many readers see alone, is no "Or" to anything."""
+    if not found or not found[0].text.startswith("Or "):
+        return list(found)
+    first = found[0]
+    text = first.text.removeprefix("Or ")
+    return [Fix(first.name, text[:1].upper() + text[1:], first.flags), *found[1:]]
 
 
 def known_flag(run: Run, *names: str) -> str | None:

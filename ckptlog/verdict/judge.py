@@ -7,7 +7,7 @@ from typing import Literal
 
 from ckptlog.records import FAILURES, Basis, Evidence, Fix, Outcome
 from ckptlog.timeline.model import Run, Turn
-from ckptlog.verdict import endings, faults
+from ckptlog.verdict import endings, faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
 from ckptlog.verdict.outcomes import Judged, judge_outcome
@@ -78,7 +78,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
         headline=headline(case, judged, n_lost, lost_ms),
         explanation=finding.explanation if finding is not None else _hint(case, judged, what),
         evidence=case.evidence,
-        fixes=finding.fixes if finding is not None else [],
+        fixes=fixes.listed(finding.fixes) if finding is not None else [],
         not_fixes=finding.not_fixes if finding is not None else [],
         missing=missing,
     )

@@ -74,7 +74,7 @@ def _number_run(run: Run, failed: list[TurnRecord]) -> None:
             continue
         found = _fixes(run, alternatives, followed, index[record.slot, record.task], record)
         if found is not None:
-            record.fixes = found
+            record.fixes = fixes.listed(found)
 
 
 def _fixes(

@@ -247,11 +247,6 @@ def test_what_the_request_did_fits_a_new_conversation_as_well() -> None:
     assert "keeps the beginning of what the slot held, then differs (edited)" in flowing(a_report([turn]))
 
 
-def test_advice_that_stands_alone_is_no_alternative() -> None:
-    text = flowing(a_report([an_evicted_turn(1, 100, fixes=[Fix("full", "Or keep it whole.")])]))
-    assert "Do: Keep it whole." in text
-
-
 def test_a_line_in_the_reason_is_told_with_its_log_where_there_are_several() -> None:
     turn = an_evicted_turn(1, 100, source=1, run=1, explanation="It was pushed out (line 208).")
     several = a_report([turn], [a_run(), a_run(1, 1)], [a_source("x/a.log"), a_source("x/b.log")])
@@ -286,9 +281,3 @@ def test_advice_for_conversations_that_share_a_slot_can_be_copied() -> None:
     assert "(--cache-ram 8192; now off)" in split
     unified = flowing(a_report(turns, [a_run(**run, kv_unified=True)]))
     assert "give each its own (--parallel 2)." in unified
-
-
-def test_the_first_advice_of_a_list_is_no_alternative() -> None:
-    fixes = [Fix("full", "Or keep it whole."), Fix("other", "Or do this.")]
-    text = flowing(a_report([an_evicted_turn(1, 100, fixes=fixes)]))
-    assert "1. Keep it whole. 2. Or do this." in text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ckptlog.records import Fix
 from ckptlog.timeline.model import Run
-from ckptlog.verdict.fixes import larger_ram_cache, more_slots, raise_count
+from ckptlog.verdict.fixes import larger_ram_cache, listed, more_slots, raise_count
 
 
 def a_run(build: int = 11549, **known: object) -> Run:
@@ -53,3 +54,9 @@ def test_another_slot_takes_no_context_from_the_others() -> None:
     split = more_slots(a_run(n_slots=2, n_ctx_slot=4096, kv_unified=False))
     assert split.flags == ["--parallel", "3", "-c", "12288"]
     assert more_slots(a_run(n_slots=2, n_ctx_slot=4096, kv_unified=True)).flags == ["--parallel", "3"]
+
+
+def test_the_first_advice_is_no_alternative_to_anything() -> None:
+    found = listed([Fix("full", "Or keep it whole.", ["--swa-full"]), Fix("other", "Or do this.")])
+    assert found == [Fix("full", "Keep it whole.", ["--swa-full"]), Fix("other", "Or do this.")]
+    assert listed([]) == []
