@@ -12,24 +12,27 @@ from ckptlog.report.text_findings import numbers
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, title
 from ckptlog.tui.book import Book
 from ckptlog.tui.glyphs import Glyphs
+from ckptlog.tui.widgets import Labelled
 
 _BAD = "bold $text-error"
 _GOOD = "bold $text-success"
 _KEY = "bold $text-accent"
+#: a label and its spaces
+_LABEL_CELLS = 8
 
 
-def finding_content(book: Book, item: Numbered, glyphs: Glyphs) -> Content:
+def finding_lines(book: Book, item: Numbered, glyphs: Glyphs) -> list[Content | Labelled]:
     """Everything that the first tab says of a turn."""
     turn = item.turn
     failed = turn.failed or turn.outcome == "error"
-    lines = [_heading(book, item, failed)]
+    lines: list[Content | Labelled] = [_heading(book, item, failed)]
     why = turn.explanation or turn.headline
     if failed:
         # what to do comes first: on a small screen the reason takes all the room
         todo = fix_lines(turn.fixes, glyphs)
         lines += todo[:1]
         if why:
-            lines.append(Content(glyphs.text(why)))
+            lines.append(_labelled("Why", glyphs.text(why)))
         lines += todo[1:]
     else:
         if turn.headline:
@@ -39,26 +42,22 @@ def finding_content(book: Book, item: Numbered, glyphs: Glyphs) -> Content:
         lines.append(_elsewhere(book))
     lines.append(Content(""))
     if turn.cause:
-        lines.append(
-            Content.assemble(("Cause   ", "dim"), turn.cause, (f"   (ckptlog explain {turn.cause})", "dim"))
-        )
+        lines.append(_labelled("Cause", turn.cause, (f"   (ckptlog explain {turn.cause})", "dim")))
     figures = numbers(turn)
     if figures:
-        lines.append(Content.assemble(("Tokens  ", "dim"), figures + "."))
+        lines.append(_labelled("Tokens", figures + "."))
     if turn.trigger and turn.outcome in FAILURES:
-        lines.append(Content.assemble(("Request ", "dim"), request_words(turn.trigger)))
+        lines.append(_labelled("Request", request_words(turn.trigger)))
     if failed:
         lines += _alike(book, item)
-        lines.append(Content.assemble(("Sure?   ", "dim"), how_sure([turn.confidence])))
-    lines += [
-        Content.assemble(("Not     " if n == 0 else "        ", "dim"), glyphs.text(fix.text))
-        for n, fix in enumerate(turn.not_fixes)
-    ]
-    lines += [
-        Content.assemble(("Untold  " if n == 0 else "        ", "dim"), glyphs.text(sentence))
-        for n, sentence in enumerate(turn.missing)
-    ]
-    return Content("\n").join(lines)
+        lines.append(_labelled("Sure?", how_sure([turn.confidence])))
+    lines += [_labelled("" if n else "Not", glyphs.text(fix.text)) for n, fix in enumerate(turn.not_fixes)]
+    lines += [_labelled("" if n else "Untold", glyphs.text(sentence)) for n, sentence in enumerate(turn.missing)]
+    return lines
+
+
+def _labelled(label: str, *parts: Content | tuple[str, str] | str, style: str = "dim") -> Labelled:
+    return Labelled(Content.styled(f"{label:<{_LABEL_CELLS}}", style), Content.assemble(*parts))
 
 
 def _heading(book: Book, item: Numbered, failed: bool) -> Content:
@@ -92,14 +91,12 @@ def cost_words(turn: TurnRecord) -> str:
     return f"{words}, {duration(lost.ms)}" if lost.ms else words
 
 
-def fix_lines(fixes: list[Fix], glyphs: Glyphs) -> list[Content]:
+def fix_lines(fixes: list[Fix], glyphs: Glyphs) -> list[Labelled]:
     """The fixes, numbered, their flags to click on; the first one stands out."""
     lines = []
     for n, fix in enumerate(fixes):
         flags = glyphs.text(" ".join(fix.flags))
-        parts: list[Content | tuple[str, str] | str] = [
-            ("Do      " if n == 0 else "        ", _GOOD if n == 0 else "dim")
-        ]
+        parts: list[Content | tuple[str, str] | str] = []
         if len(fixes) > 1:
             parts.append(f"{n + 1}. ")
         if flags:
@@ -110,17 +107,17 @@ def fix_lines(fixes: list[Fix], glyphs: Glyphs) -> list[Content]:
         if flags and text.startswith(flags):
             text = text[len(flags) :].lstrip(" :,")
         parts.append(text)
-        lines.append(Content.assemble(*parts))
+        lines.append(_labelled("" if n else "Do", *parts, style="dim" if n else _GOOD))
     return lines
 
 
-def _alike(book: Book, item: Numbered) -> list[Content]:
+def _alike(book: Book, item: Numbered) -> list[Labelled]:
     finding = book.finding_of(item)
     if finding is None or len(finding.turns) < 2:
         return []
     others = [other.number for other in finding.turns if other.number != item.number]
     text = f"{plural(len(others), 'more turn')} like this: {listed(others)}. All together: {finding.cost()}."
-    return [Content.assemble(("Same    ", "dim"), text)]
+    return [_labelled("Same", text)]
 
 
 def _elsewhere(book: Book) -> Content:

@@ -11,6 +11,7 @@ from ckptlog.tui.columns import Column
 from ckptlog.tui.glyphs import NAMES, Glyphs, sign
 from ckptlog.tui.keys import KEYS, PANE_KEYS, shown
 from ckptlog.tui.loading import Progress
+from ckptlog.tui.widgets import Labelled
 
 
 def top_line(book: Book, paths: list[str], glyphs: Glyphs) -> Content:
@@ -84,31 +85,29 @@ def column_words(column: Column) -> str:
     return ", ".join(parts)
 
 
-def help_content(glyphs: Glyphs) -> Content:
+def help_lines(glyphs: Glyphs) -> list[Content | Labelled]:
     """All keys by group, and what the map's shapes mean."""
-    lines: list[Content] = []
+    lines: list[Content | Labelled] = []
     groups = list(dict.fromkeys(key.group for key in KEYS))
     for group in groups:
         lines.append(Content.styled(group, "bold"))
         rows = [(shown(key.keys), key.about) for key in KEYS if key.group == group]
         rows += [(keys, about) for keys, about, of in PANE_KEYS if of == group]
-        lines += [Content.assemble("  ", (f"{keys:<16}", "bold $text-accent"), about) for keys, about in rows]
+        lines += [_entry(f"{keys:<16}", about, "bold $text-accent") for keys, about in rows]
         lines.append(Content(""))
     lines.append(Content.styled("The map", "bold"))
     lines.append(
         Content("  A column is a turn, from token 0 at the bottom up; the context's end is the dotted line.")
     )
     for name, words in NAMES.items():
-        lines.append(Content.assemble("  ", (f"{getattr(glyphs, name):<4}", "bold"), _MEANS.get(name, words)))
-    lines.append(
-        Content.assemble("  ", (f"{glyphs.life * 3:<4}", "bold"), "a checkpoint's life, from turn to turn")
-    )
-    lines.append(
-        Content.assemble(
-            "  ", (f"{glyphs.ghost * 3:<4}", "bold"), "it is gone, and the selected turn needed it"
-        )
-    )
-    return Content("\n").join(lines)
+        lines.append(_entry(f"{getattr(glyphs, name):<4}", _MEANS.get(name, words)))
+    lines.append(_entry(f"{glyphs.life * 3:<4}", "a checkpoint's life, from turn to turn"))
+    lines.append(_entry(f"{glyphs.ghost * 3:<4}", "it is gone, and the selected turn needed it"))
+    return lines
+
+
+def _entry(name: str, about: str, style: str = "bold") -> Labelled:
+    return Labelled(Content.assemble("  ", (name, style)), Content(about))
 
 
 _MEANS = {

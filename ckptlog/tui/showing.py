@@ -13,7 +13,7 @@ from ckptlog.report.words import plural
 from ckptlog.tui.book import id_of
 from ckptlog.tui.checkpoint_table import CheckpointTable
 from ckptlog.tui.evidence import EvidenceList
-from ckptlog.tui.finding import finding_content
+from ckptlog.tui.finding import finding_lines
 from ckptlog.tui.inks import Inked
 from ckptlog.tui.map import TimelineMap
 from ckptlog.tui.mismatch import MismatchPane
@@ -54,8 +54,8 @@ class Showing(Panes):
         screen = self.screen_stack[0]
         tab = self.tab
         if tab == "finding":
-            content = finding_content(self.book, item, self.glyphs) if item else Content("")
-            screen.query_one("#finding", TextPane).show(content)
+            lines = finding_lines(self.book, item, self.glyphs) if item else []
+            screen.query_one("#finding", TextPane).show(lines)
         elif tab == WHAT_IF:
             self.what_if.look()
         elif tab == "log":

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from ckptlog import __version__
 from ckptlog.report.safe import safe_text
-from ckptlog.tui.overview import help_content
+from ckptlog.tui.overview import help_lines
 from ckptlog.tui.showing import Showing
 from ckptlog.tui.widgets import Sheet
 
@@ -49,7 +49,7 @@ class Taking(Showing):
         width = max(40, min(98, int(self.size.width * 0.9) - 6))
         text = as_text(self.book.report, numbers, width)
         lines = [Content(self.glyphs.text(line)) for line in text.splitlines()]
-        self.push_screen(Sheet("report", Content("\n").join(lines)))
+        self.push_screen(Sheet("report", lines))
 
     def action_help(self) -> None:
-        self.push_screen(Sheet(f"ckptlog {__version__}", help_content(self.glyphs)))
+        self.push_screen(Sheet(f"ckptlog {__version__}", help_lines(self.glyphs)))

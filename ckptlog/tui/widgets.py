@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -47,6 +47,21 @@ def fitting(widget: Widget, text: str) -> str:
     return text[:room]
 
 
+class Labelled(NamedTuple):
+    """Text behind a label, which stays in front of it however it is wrapped; ``label`` ends with its spaces."""
+
+    label: Content
+    text: Content
+
+    def wrapped(self, width: int) -> list[Content]:
+        """In lines of ``width`` cells."""
+        indent = self.label.cell_length
+        if width <= 2 * indent:
+            return [self.label + self.text]
+        first, *more = self.text.wrap(width - indent) or [Content("")]
+        return [self.label + first, *(part.pad_left(indent) for part in more)]
+
+
 class TextPane(VerticalScroll):
     """Text that scrolls, also with ``j`` and ``k``."""
 
@@ -55,8 +70,21 @@ class TextPane(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield Static(markup=False)
 
-    def show(self, content: Content) -> None:
-        self.query_one(Static).update(content)
+    _lines: Sequence[Content | Labelled] = ()
+
+    def show(self, lines: Sequence[Content | Labelled]) -> None:
+        self._lines = lines
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        parts: list[Content] = []
+        for line in self._lines:
+            parts += line.wrapped(width) if isinstance(line, Labelled) else [line]
+        self.query_one(Static).update(Content("\n").join(parts))
 
 
 class TabBar(Static):
@@ -160,9 +188,9 @@ class Sheet(ModalScreen[None]):
         *_SCROLL_KEYS,
     ]
 
-    def __init__(self, title: str, content: Content) -> None:
+    def __init__(self, title: str, lines: Sequence[Content | Labelled]) -> None:
         super().__init__()
-        self._title, self._content = title, content
+        self._title, self._lines = title, lines
 
     def compose(self) -> ComposeResult:
         pane = TextPane(id="sheet")
@@ -177,7 +205,7 @@ class Sheet(ModalScreen[None]):
         if self.app.has_class("-ascii"):
             self.add_class("-ascii")
             ascii_scrollbars(self)
-        self.query_one(TextPane).show(self._content)
+        self.query_one(TextPane).show(self._lines)
         self.query_one(TextPane).focus()
 
     def action_scroll_up(self) -> None:
