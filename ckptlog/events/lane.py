@@ -58,6 +58,8 @@ class Lane:
             rest = pl.concat([rest, frame.filter(~sound)]).sort("no")
             frame, cut = frame.filter(sound), cut.filter(sound)
         rows = frame.hstack(cut)
+        if not rows.height:
+            return [], 0, rest
         if self.block is not None:
             return list(self._blocks(rows, self.block)), rows.height, rest
         rows = rows.select(

@@ -81,6 +81,19 @@ def test_a_block_has_the_rows_of_its_lines() -> None:
     assert 0 < blocks < len(expected) / 4
 
 
+def test_a_block_of_damaged_lines_is_none() -> None:
+    """All numbers of one reading beyond any sense: nothing is left for an event, and each line is counted."""
+    sound, damaged = [LINES[-1]] * 300, [LINES[-1].replace("1530", "9" * 25)] * 300
+    extractor = Extractor(NEEDED_KINDS, EVIDENCE_KINDS, BLOCK_KINDS)
+    feeder = Feeder(Source("server.log"))
+    events = []
+    for lines in (sound, sound, damaged):
+        for chunk in feeder.feed("".join(line + "\n" for line in lines).encode()):
+            events += extractor.events(chunk)
+    assert sum(len(rows_of(event, BLOCK_KINDS["cache_entry"])) for event in events) == 600
+    assert extractor.tally.drifted_lines == 300
+
+
 def test_a_listing_of_two_servers_is_two_blocks() -> None:
     """Router children may print into each other's listings."""
     entry = "[{port}] 0.01.000.{n:03d} I srv        update:    - prompt 0x7f20{n:04x}: {n:7d} tokens, checkpoints: {c:2d},     0.529 MiB"
