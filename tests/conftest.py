@@ -23,6 +23,9 @@ from ckptlog.intake.reader import Feeder
 from ckptlog.intake.sources import Source
 from ckptlog.records import Report, TurnRecord
 
+# with it Python buffers nothing, and a fault of what is buffered at the end would not show
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 DATA = Path(__file__).parent / "data"
 LOGS = DATA / "logs"
 

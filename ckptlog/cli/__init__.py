@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from ckptlog import __version__
-from ckptlog.cli.common import silence_stdout, tell
+from ckptlog.cli.common import let_go_of_streams, silence_stdout, tell
 from ckptlog.errors import CkptlogError, ExitCode
 
 #: command -> the line ``ckptlog --help`` shows for it
@@ -133,6 +133,12 @@ def main(args: Sequence[str] | None = None) -> int:
 
     Errors become one line on stderr; a traceback is shown only with ``CKPTLOG_DEBUG=1``.
     """
+    code = _run(args)
+    let_go_of_streams()
+    return code
+
+
+def _run(args: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 must not end the report
             stream.reconfigure(errors="backslashreplace")

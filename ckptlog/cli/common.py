@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -80,8 +80,24 @@ def warn_all(warnings: Sequence[str], limit: int = 10) -> None:
 
 def silence_stdout() -> None:
     """After a closed pipe: whatever is still buffered goes nowhere instead of raising at exit."""
+    _silence(sys.stdout)
+
+
+def _silence(stream: TextIO) -> None:
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def let_go_of_streams() -> None:
+    """The last thing before the end: what is still buffered for a reader that has gone is no error.
+
+    Python would flush it once more, fail, and put 120 in the place of the exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _silence(stream)
 
 
 def write_stdout(data: str | bytes | Iterable[bytes]) -> None:
