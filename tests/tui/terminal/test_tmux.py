@@ -29,6 +29,7 @@ class Terminal:
         self._tmux = ["tmux", "-f", os.devnull, "-L", f"ckptlog-{uuid.uuid4().hex[:12]}"]
         environment = {
             **os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
+            "SHELL": "/bin/sh",  # what tmux starts the shell with: an account's own may be nologin
         }  # fmt: skip
         for name in ("NO_COLOR", "COLUMNS", "LINES"):  # the size is the terminal's own
             environment.pop(name, None)
