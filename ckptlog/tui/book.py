@@ -50,7 +50,7 @@ class Book:
         """
         for finding in self.digest.findings:
             _ = finding.worst
-        _ = self.failed, self._lane_of, self._finding_of, self.shown
+        _ = self.digest.lost, self.failed, self._lane_of, self._finding_of, self.shown
         for lane in self.lanes.values():
             lane.prepare()
 

@@ -25,8 +25,8 @@ def top_line(book: Book, paths: list[str], glyphs: Glyphs) -> Content:
     parts.append((f"{failed:,} failed", "bold $text-error") if failed else ("none failed", "$text-success"))
     if summary.reuse is not None:
         parts.append(f", {percent(summary.reuse)} from cache")
-    if summary.lost_ms and failed:
-        parts.append(f", {duration(summary.lost_ms)} lost")
+    if failed and book.digest.lost.ms:
+        parts.append(f", {duration(book.digest.lost.ms)} lost")
     if report.runs:
         run = report.runs[-1]
         memory = "" if run.memory == "unknown" else f", {run.memory} memory"
