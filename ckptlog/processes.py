@@ -76,10 +76,16 @@ def start_early(paths: Sequence[str]) -> None:
 
 
 def take(count: int) -> list[Helper]:
-    """So many helpers: those that wait, and new ones."""
+    """So many helpers: those that wait, and new ones. Raises OSError if there can't be so many."""
     taken = _waiting[:count]
     del _waiting[:count]
-    return [*taken, *(Helper() for _ in range(count - len(taken)))]
+    try:
+        while len(taken) < count:
+            taken.append(Helper())
+    except OSError:
+        _waiting.extend(taken)
+        raise
+    return taken
 
 
 def dismiss() -> None:

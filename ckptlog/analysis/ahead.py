@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain, islice
+from threading import Event
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
+#: how long is waited before looking whether there was an interrupt
+LOOK_SECONDS = 0.2
 
-def ahead(items: Iterator[Item], work: Callable[[Item], Made]) -> Iterator[Made]:
+
+def ahead(
+    items: Iterator[Item], work: Callable[[Item], Made], left: Event
+) -> Generator[Made, None, None]:
     """``work`` of each item, in order. With more items than one a thread does it (and takes the item), one item ahead.
 
     Worth it where most of the work is done outside the interpreter, as in Polars. What ``items`` or ``work``
-    raises is raised here.
+    raises is raised here. ``left`` is set when no more is wanted, because of an interrupt, say: ``items`` must
+    not wait for anything then, for the thread is waited for.
     """
 
     def step() -> list[Made]:
@@ -27,10 +34,17 @@ def ahead(items: Iterator[Item], work: Callable[[Item], Made]) -> Iterator[Made]
         return
     items = chain(begin, items)
     with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
-        coming = thread.submit(step)
-        while True:
-            made = coming.result()
-            if not made:
-                return
+        try:
             coming = thread.submit(step)
-            yield made[0]
+            while made := _result(coming):
+                coming = thread.submit(step)
+                yield made[0]
+        finally:
+            left.set()
+
+
+def _result(coming: Future[Made]) -> Made:
+    # not one long wait, which can't be interrupted: Polars' handler of SIGINT makes it go on
+    while not wait([coming], LOOK_SECONDS).done:
+        pass
+    return coming.result()

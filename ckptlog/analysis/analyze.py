@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from threading import Event
 
 from ckptlog.analysis.analysis import Analysis
 from ckptlog.analysis.analyzer import MOST_WHOLE, Analyzer
@@ -51,13 +52,20 @@ def analyze(
     # of a big log that can be read again, the timeline's own objects are not all kept
     whole = timeline or max_bytes is not None or None in sizes or sum(size or 0 for size in sizes) < BIG_BYTES
     analyzer = Analyzer(whole_timeline=whole, most_whole=MAX_TURNS if timeline else MOST_WHOLE)
+    left = Event()
     with no_collector():
         for source in sources:
             if stopped is not None and stopped():
                 break
             analyzer.begin(source)
-            chunks = read_chunks(source, chunk_bytes=chunk_bytes, max_bytes=max_bytes, stopped=stopped)
-            for _ in analyzer.feed_all(chunks):
+            left.clear()
+            chunks = read_chunks(
+                source,
+                chunk_bytes=chunk_bytes,
+                max_bytes=max_bytes,
+                stopped=lambda: left.is_set() or (stopped is not None and stopped()),
+            )
+            for _ in analyzer.feed_all(chunks, left):
                 if progress is not None:
                     progress(source.facts.raw_bytes)
         analyzer.finish()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import count
 from typing import Literal, cast
 
@@ -87,12 +89,13 @@ class Analyzer:
         """Lines of the current source, or of the source number ``index``."""
         self._take(chunk, self._extractors[index].events(chunk), index)
 
-    def feed_all(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Feeds chunk after chunk, reading one ahead; yields each when it is done."""
+    def feed_all(self, chunks: Iterator[Chunk], left: threading.Event) -> Iterator[Chunk]:
+        """Feeds chunk after chunk, reading one ahead; yields each when it is done. ``left`` as in ``ahead``."""
         extractor = self.extractor
-        for chunk, events in ahead(chunks, lambda chunk: (chunk, extractor.events(chunk))):
-            self._take(chunk, events)
-            yield chunk
+        with closing(ahead(chunks, lambda chunk: (chunk, extractor.events(chunk)), left)) as coming:
+            for chunk, events in coming:
+                self._take(chunk, events)
+                yield chunk
 
     def _take(self, chunk: Chunk, events: list[Event], index: int = -1) -> None:
         whole = self._extractors[index].windows.feed(events, chunk)

@@ -26,12 +26,12 @@ def analyze_in_parts(path: str, count: int, progress: Callable[[int], None] | No
 
     ``progress`` is called with about how many bytes are read. Raises Undivided where the log can't be divided.
     """
-    spans = divided(path, count, 0 if processes.are_waiting() else LEAD_BYTES)
-    own, size = spans[0].end or 1, os.path.getsize(path)
-    helpers = [
-        Helper(helper, span) for helper, span in zip(processes.take(len(spans) - 1), spans[1:], strict=True)
-    ]
+    helpers: list[Helper] = []
     try:
+        spans = divided(path, count, 0 if processes.are_waiting() else LEAD_BYTES)
+        own, size = spans[0].end or 1, os.path.getsize(path)
+        taken = processes.take(len(spans) - 1)
+        helpers += [Helper(process, span) for process, span in zip(taken, spans[1:], strict=True)]
         part = Part(spans[0], None if progress is None else lambda n: progress(n * size // own))
         joined = Joined(path, [part.result(), *(helper.result() for helper in helpers)])
         at = 0

@@ -113,7 +113,7 @@ def read(
     ``partial``: Ctrl-C ends the reading, and what was read until then is analysed. ``timeline``:
     ``Analysis.timeline`` will be asked for.
     """
-    if not partial:
+    if not (partial or timeline):  # those are read in one go
         start_early(logs)
     from ckptlog.analysis import analyze
 

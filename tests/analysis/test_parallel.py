@@ -13,6 +13,7 @@ import pytest
 from ckptlog import processes
 from ckptlog.analysis import Analysis, analyze, parallel
 from ckptlog.analysis.parts import Joined, Part, Result, Undivided, divided
+from ckptlog.cli import reading
 from ckptlog.report.as_json import render_json
 
 analyze_module = sys.modules["ckptlog.analysis.analyze"]
@@ -73,6 +74,53 @@ def test_a_helper_that_dies_leaves_the_log_to_one(tmp_path: Path, monkeypatch: p
     analysis = analyze(path, processes=2)
     assert not isinstance(analysis.analyzer, Joined)
     assert analysis.report.turns
+
+
+@pytest.mark.parametrize("name", ["divided", "processes.Helper"])
+def test_what_the_system_refuses_leaves_the_log_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"])
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(processes, "WORTH_BYTES", 1)
+    monkeypatch.setattr(f"ckptlog.analysis.parallel.{name}", refused)
+    analysis = analyze(path, processes=2)
+    assert not isinstance(analysis.analyzer, Joined)
+    assert analysis.report.turns
+
+
+def test_helpers_are_stopped_where_there_are_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[int] = []
+
+    class Few:
+        made = 0
+
+        def __init__(self) -> None:
+            if Few.made == 2:
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            Few.made += 1
+            self.number = Few.made
+
+        def stop(self) -> None:
+            stopped.append(self.number)
+
+    monkeypatch.setattr(processes, "Helper", Few)
+    with pytest.raises(BlockingIOError):
+        processes.take(3)
+    processes.dismiss()
+    assert sorted(stopped) == [1, 2]
+
+
+@pytest.mark.parametrize("timeline", [True, False])
+def test_no_helper_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeline: bool) -> None:
+    path = concatenated(tmp_path / "server.log", [LOGS[0]])
+    monkeypatch.setattr(processes, "WORTH_BYTES", 1)
+    monkeypatch.setattr(processes, "how_many", lambda *_: 2)
+    assert reading.read([str(path)], quiet=True, timeline=timeline).report.turns
+    assert not processes.are_waiting()
 
 
 def test_one_server_is_not_divided(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ckptlog import analyze
+from ckptlog.intake.reader import CHUNK_BYTES
 
 from .conftest import Start
 
@@ -26,6 +27,8 @@ class Fifo:
         os.mkfifo(path)
         self.path = path
         self._descriptor = os.open(path, os.O_RDWR)
+        with contextlib.suppress(OSError, AttributeError):  # more at a time, where the system can
+            fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
 
     def write_and_wait(self, data: bytes) -> None:
         """Until somebody has taken all of it."""
@@ -60,6 +63,16 @@ def test_without_it_ctrl_c_just_ends(start: Start, tmp_path: Path) -> None:
     pipe = Fifo(tmp_path / "pipe.log")
     process = start("diagnose", str(pipe.path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pipe.write_and_wait(b"x\n")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_nor_does_it_wait_for_a_pipe_that_is_read_ahead(start: Start, tmp_path: Path) -> None:
+    """More than one chunk: another thread reads then."""
+    pipe = Fifo(tmp_path / "pipe.log")
+    process = start("diagnose", str(pipe.path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe.write_and_wait((b"x" * 99 + b"\n") * (5 * CHUNK_BYTES // 200))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")
