@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ckptlog.timeline.limits import MAX_SAVED
-from ckptlog.timeline.model import Checkpoint, Dropped
+from ckptlog.timeline.model import Checkpoint, Dropped, Turn
 
 #: what is read of each line of the server's two listings: the prompts it compares, and those it holds
 CANDIDATE_FIELDS = ("n_tokens", "lcp", "f_keep", "sim")
@@ -31,6 +31,7 @@ class CacheEntry:
     boundaries_seen: bool = False
     starts_complete: bool = False
     starts_sure: bool = True
+    maker: Turn | None = None
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ class RamCache:
         if self._listing is None:
             return []
         if self._agrees(self._listing):
-            self._listing = None
+            self._listing, self.complete = None, True
             return []
         old, self.entries = self.entries, []
         for n_tokens, n_checkpoints in self._listing:

@@ -279,7 +279,7 @@ def _common(run: Run, turn: Turn) -> None:
                 slot_exact = exact
             elif turn.selection is not None:
                 # what was swapped in is not what the slot was known to hold
-                turn.n_held, turn.user_starts = None, []
+                turn.n_held, turn.previous, turn.user_starts = None, None, []
         common_range = slot_range
     else:
         common_range = _loaded_range(turn)
@@ -395,7 +395,7 @@ def _came_from_file(turn: Turn) -> None:
     if turn.content_from == "slot":
         turn.content_from = "slot-file"
     if turn.n_held == turn.n_held_slot and not turn.cache_loaded:
-        turn.n_held = None
+        turn.n_held = turn.previous = None
     turn.n_held_slot = None
 
 

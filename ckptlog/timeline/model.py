@@ -208,7 +208,7 @@ class Turn:
     list_lost: list[tuple[str, int | None, str | None]] = field(default_factory=list)
     #: content dropped from slots and cache so far that this prompt might have used
     dropped: list[Dropped] = field(default_factory=list)
-    #: previous turn on the same content (slot), for triggers
+    #: the turn that left what the slot held (after a cache load), for triggers
     previous: Turn | None = None
     #: of the content that this turn found, up to the common prefix and beyond: the lowest position at
     #: which a checkpoint was ever made, the starts of user messages that batches were cut at, and

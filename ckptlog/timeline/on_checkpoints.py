@@ -79,6 +79,7 @@ class ListMessages(StreamState):
         state.content_from = "slot"
         state.clear_list(why, e.line, e.text, None)
         state.new_content()
+        state.maker = None
 
     def on_appended_checkpoints(self, e: Event) -> None:
         if e.slot is not None:
@@ -95,6 +96,7 @@ class ListMessages(StreamState):
         state.clear_list("slot-file", e.line, e.text, None)
         state.list_lost.clear()
         state.new_content()
+        state.maker = None
         state.content_from = "slot-file"
         self.slot_files_read = True
         held, saved = self.slot_files.get(str(e.f.get("path")), (None, []))

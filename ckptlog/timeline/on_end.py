@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.events import Event
 from ckptlog.timeline.cache import RamCache
+from ckptlog.timeline.figures import refused
 from ckptlog.timeline.limits import MAX_WAITING
 from ckptlog.timeline.model import Turn
 from ckptlog.timeline.refusals import REFUSALS, reason_of
@@ -100,6 +101,8 @@ class EndMessages(StreamState):
             state.held = turn.n_released
         if turn.batch_starts or turn.n_processed is not None:
             state.content_from = "slot"
+        elif refused(turn):
+            state.maker = turn.previous
 
     def on_cancel_task(self, e: Event) -> None:
         turn = self.tasks.get(e.f["task"])
@@ -159,7 +162,7 @@ class EndMessages(StreamState):
         self.waking = True
         self._settle_all()
         for state in self.slots.values():
-            state.held = 0
+            state.held, state.maker = 0, None
             state.clear_list("sleep", e.line, e.text, None)
             state.new_content()
         self.cache = RamCache(complete=True)

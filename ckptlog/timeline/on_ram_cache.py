@@ -38,11 +38,11 @@ class RamCacheMessages(StreamState):
             return
         if state.held is None or state.held != n_tokens:
             if state.held is not None:
-                state.list_known = False
+                state.list_known, state.maker = False, None
             state.held = n_tokens
         known = list(state.checkpoints) if state.list_known else None
         entry = CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line)
-        entry.first_born = state.first_born
+        entry.maker, entry.first_born = state.maker, state.first_born
         entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
         entry.starts_complete, entry.starts_sure = state.starts_complete, state.starts_sure
         self.cache.save(entry)

@@ -25,6 +25,8 @@ class SlotState:
     list_lost: list[tuple[str, int | None, str | None]] = field(default_factory=list)
     turn: Turn | None = None
     last_turn: Turn | None = None
+    #: the turn that left the content; null if it came from elsewhere
+    maker: Turn | None = None
     content_from: str = "slot"
     selection: Selection | None = None
     #: positions at which checkpoints were ever made for the content held now (lowest), and where its user

@@ -152,9 +152,6 @@ class StreamState:
         self.waking = False
         turn = Turn(run.n_turns, run.no, self.tracker.source, state.id, e.task, e.line, e.line, t_start=e.t, t_end=e.t)
         turn.start_seen = start_seen
-        turn.previous = state.last_turn
-        if turn.previous is not None:
-            turn.previous.previous = None  # one step back is enough; no chain of the whole log
         selection = state.selection
         state.selection = None
         if selection is not None:
@@ -166,6 +163,9 @@ class StreamState:
         turn.was_empty = None if state.held is None else state.held == 0
         if selection is not None and selection.found is not None:
             self._load_entry(state, turn, selection)
+        turn.previous, state.maker = state.maker, turn
+        if turn.previous is not None:
+            turn.previous.previous = None  # one step back is enough; no chain of the whole log
         turn.n_held = state.held
         turn.content_from = state.content_from
         turn.list_lost, state.list_lost = state.list_lost, []
@@ -216,6 +216,7 @@ class StreamState:
         state.list_lost.clear()
         state.held = n_tokens
         state.new_content()
+        state.maker = entry.maker if entry is not None else None
         if entry is not None:
             state.first_born = entry.first_born
             state.user_starts = list(entry.user_starts)

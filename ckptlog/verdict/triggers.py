@@ -84,7 +84,6 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     if (
         previous is not None
         and previous.n_prompt is not None
-        and not turn.cache_loaded
         and turn.n_prompt > previous.n_prompt
         and previous.n_prompt - 8 <= common <= previous.n_prompt + 8
         and (previous.n_generated or 0) > 16
@@ -130,8 +129,7 @@ def first_user_start(run: Run, turn: Turn) -> int | None:
 
 
 def _shifted_before(turn: Turn) -> bool:
-    previous = turn.previous
-    return not turn.cache_loaded and previous is not None and bool(previous.shifts)
+    return turn.previous is not None and bool(turn.previous.shifts)
 
 
 #: above this many tokens in common, two prompts have more than a template in common

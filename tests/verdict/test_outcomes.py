@@ -11,6 +11,7 @@ from ckptlog.records import TurnRecord
 from ckptlog.replay.loss import is_costly_loss as costly
 
 from .lines import Log
+from .logs import report
 
 Analyse = Callable[..., Any]
 
@@ -198,3 +199,30 @@ def test_triggers(analyse: Analyse) -> None:
     assert trigger(11_000, 10_000) == "reasoning-dropped"
     assert trigger(11_000, 500) == "prefix-rewritten"
     assert trigger(11_000, 3) == "other-conversation"
+
+
+def test_a_refused_request_is_not_what_left_the_slots_content(analyse: Analyse) -> None:
+    """The same prompt again, with a refusal in between: repeated, though the last prompt was a longer one."""
+    log = Log()
+    log.turn(10_000, 0, generated=500)
+    held = log.held
+    log.task += 1
+    log.slot("get_availabl", f"- checking sim = 0.110 ({held}/95000) > 0.100", task=-1)
+    log.slot("get_availabl", "selected slot by LCP similarity, f_sim_best = 0.110 (> 0.100 thold), f_keep = 1.000", task=-1)
+    log.slot("launch_slot_", "processing task, is_child = 0")
+    log.slot("operator()", f"new prompt, n_ctx_slot = {log.n_ctx}, n_keep = 0, task.n_tokens = 95000")
+    refusal = REFUSED.format(n=95_000, limit=log.n_ctx)
+    log.line("E", f"srv    send_error: task id = {log.task}, error: {refusal}")
+    log.slot("release", f"stop processing: n_tokens = {held}, truncated = 0")
+    log.turn(10_000, 10_000, cached=9_999)
+    turn = last(analyse, log)
+    assert (turn.trigger, turn.outcome) == ("repeated", "reused")
+
+
+@pytest.mark.parametrize("memory", ["plain", "hybrid", "swa"])
+def test_a_saved_prompt_is_compared_with_the_turn_that_left_it(memory: str) -> None:
+    """The same prompt as before another conversation took the slot: its content came back from the RAM cache."""
+    turns = report(f"logs/b11549/{memory}/reject").turns
+    again = turns[-1]
+    assert (again.n_prompt, again.n_common, again.trigger) == (410, 410, "repeated")
+    assert any(turn.n_prompt == 410 for turn in turns[:-2])
