@@ -21,12 +21,16 @@ MOST_PROCESSES = 8
 #: the program of a helper
 SERVE = "from ckptlog.analysis.parallel import serve; serve()"
 
+#: what is named so is never divided
+COMPRESSED = (".gz", ".zst", ".zstd")
+
 _LENGTH_BYTES = 8
 
 
 def how_many(size: int, wanted: int | None = None) -> int:
     """How many processes are worth having for a file of that size; at most ``wanted``, or the processors there are."""
-    if size < WORTH_BYTES or not sys.executable:
+    # the executable of a frozen application is no interpreter
+    if size < WORTH_BYTES or not sys.executable or getattr(sys, "frozen", False):
         return 1
     if wanted is None:
         wanted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -37,7 +41,8 @@ class Helper:
     """A process that waits for messages, with its pipes."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join(place for place in sys.path if place)
+        # an empty place is the current folder (an interactive interpreter in a checkout)
+        path = os.pathsep.join(place or os.getcwd() for place in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", SERVE],
             stdin=subprocess.PIPE,
@@ -69,7 +74,7 @@ def start_early(paths: Sequence[str]) -> None:
         return
     try:
         status = os.stat(paths[0])
-        if stat.S_ISREG(status.st_mode):
+        if stat.S_ISREG(status.st_mode) and not paths[0].endswith(COMPRESSED):
             _waiting.extend(Helper() for _ in range(how_many(status.st_size) - 1))
     except OSError:
         return  # whoever reads the file says what is wrong
