@@ -79,8 +79,22 @@ def _ended(turn: Turn) -> None:
         return
     if turn.error is not None:
         turn.ended = "error"
-    elif turn.cancel is not None and turn.n_generated is None:
+    elif turn.cancel is not None and turn.n_generated is None and not error_missing(turn):
         turn.ended = "cancel"
+
+
+def error_missing(turn: Turn) -> bool:
+    """Was a turn with a cancel (perhaps) ended by an error that is not in the log?
+
+    A client's leaving is told before the slot is released; the cancel behind a release is the server's own, and
+    follows an error (which may be a refusal). So does one behind a failed batch.
+    """
+    cancel, release = turn.cancel, turn.release_quote
+    if turn.error is not None or cancel is None:
+        return False
+    if release is None:
+        return turn.end_missed and not turn.batch_starts and not turn.prompt_done
+    return cancel.line > release.line or "decode" in turn.error_fields
 
 
 def _set(turn: Turn, name: str, value: int | None, basis: Basis) -> None:
@@ -277,7 +291,7 @@ def _common(run: Run, turn: Turn) -> None:
                 exact = None
             elif not _choice_lost(run, turn):
                 slot_exact = exact
-            elif turn.selection is not None:
+            elif turn.selection is not None or run.prompt_cache_mib != 0:
                 # what was swapped in is not what the slot was known to hold
                 turn.n_held, turn.previous, turn.user_starts = None, None, []
         common_range = slot_range
@@ -336,7 +350,7 @@ def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
         _came_from_file(turn)
         held = None
     if selection is None:
-        if held == 0:
+        if held == 0 and not turn.n_cached:
             return 0, None
         return None, None
     if turn.slot is not None and turn.slot in selection.slot_lcp:

@@ -178,6 +178,7 @@ class ListKeeper:
         if born and (state.first_born is None or min(born) < state.first_born):
             state.first_born = min(born)
         found, sure = user_starts(run, turn)
+        sure = sure and not _batch_missing(run, turn)
         state.user_starts = sorted({*starts, *found}) if found else starts
         if turn.batch_starts:
             state.boundaries_seen = True
@@ -195,6 +196,17 @@ SIZE_UNIT, LARGEST_SIZE = 16, 8192
 
 def _may_be_a_size(n: int) -> bool:
     return n % SIZE_UNIT == 0 and n <= LARGEST_SIZE
+
+
+def _batch_missing(run: Run, turn: Turn) -> bool:
+    """Is the line of a batch not in the log: a gap of more than one, or a checkpoint made where none begins?
+
+    (formats: policy, section 3: a checkpoint is made at the start of a batch)
+    """
+    starts, size = turn.batch_starts, run.n_batch
+    if run.build_min >= 9306 and any(c.n_tokens not in starts for c in turn.created):
+        return True
+    return size is not None and any(start - before > size for before, start in pairwise(starts))
 
 
 def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:

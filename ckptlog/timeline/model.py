@@ -125,6 +125,8 @@ class Turn:
     start_seen: bool = False
     released: bool = False
     finished: bool = False
+    #: the slot went on to another turn, and no release of this one was seen: lines are missing
+    end_missed: bool = False
 
     n_ctx_slot: int | None = None
     n_keep: int | None = None

@@ -26,6 +26,8 @@ class PromptMessages(StreamState):
         else:
             self._adopt(turn)
         self.selection = None
+        # what was compared for a choice whose own line is missing is not the next choice's
+        self.slot_lcp, self.checked_prompt, self.checked_thold = {}, None, None
 
     def _adopt(self, parent: Turn) -> None:
         """Tell the children of a request with n > 1 whose they are.

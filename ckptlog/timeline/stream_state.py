@@ -142,6 +142,9 @@ class StreamState:
         assert self.run is not None
         run = self.run
         if state.turn is not None:
+            # a slot is launched only when it is free: the release is not in the log, nor what it left in the slot
+            state.turn.end_missed = True
+            state.held = None
             self._close(state, state.turn)
         self._settle(state)
         if e.task == 0 and run.n_turns == 0 and state.held is None:

@@ -60,6 +60,8 @@ def turn_searched_for_nothing(case: Case) -> bool:
         return False
     if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
         return False
+    if turn.mismatch_seen:
+        return False  # the texts are compared only where reuse is tried: the search's lines are missing
     return case.common is not None and case.common[0] > NOTHING_CACHED and bool(turn.batch_starts)
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ckptlog.records import Basis, Outcome
 from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED
-from ckptlog.timeline.figures import prompt_start_seen, refused
+from ckptlog.timeline.figures import error_missing, prompt_start_seen, refused
 from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.timeline.refusals import ONE_BATCH
 from ckptlog.verdict.case import Case
@@ -38,12 +38,12 @@ def judge_outcome(case: Case) -> Judged:
         found.append(Judged("context-shift", shift_variant(run, turn), confidence="observed"))
     other_kind = not_completion(run, turn)
     if other_kind:
-        return Judged("not-completion", confidence="derived")
+        return Judged("not-completion", confidence="derived" if turn.n_prompt is not None else "inferred")
     if other_kind is None:
         return Judged("unknown", confidence="inferred")
     stop = limit_stop(run, turn)
-    if stop is None and turn.truncated and not turn.shifts and not prompt_start_seen(turn):
-        return Judged("unknown", confidence="inferred")  # cut off, or shifted before the log begins
+    if stop is None and turn.truncated and not turn.shifts and (not prompt_start_seen(turn) or _shift_missing(turn)):
+        return Judged("unknown", confidence="inferred")  # cut off, or shifted by lines that are not in the log
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
     prefill = judge_prefill(case)
@@ -51,7 +51,7 @@ def judge_outcome(case: Case) -> Judged:
         found.append(Judged("unknown", confidence="inferred"))
     if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
         found.append(prefill)
-    if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None):
+    if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None and turn.n_generated is None):
         found.append(Judged("error", "crash" if turn.error is None else None, confidence="observed"))
     elif turn.ended == "cancel" and (turn.start_seen or turn.batch_starts or turn.prompt_done):
         # (of a turn of which only the end is in the log, the error that the cancel belongs to may be lost)
@@ -111,13 +111,30 @@ def _prompt_at_first_shift(turn: Turn) -> int | None:
 
 
 def _end_lost(run: Run, turn: Turn) -> bool:
-    """Was the turn released without its timing, and without the error or cancel that would explain it?
+    """Is how the turn ended not in the log: its release, or the error that ended it?
 
-    So it is where only "slot" lines were kept. In a log that shows no timings at all it means nothing.
+    Where only "slot" lines were kept, it was released without its timing, and without the error or cancel that
+    would explain it. In a log that shows no timings at all that means nothing.
     """
+    if error_missing(turn):
+        return True
+    if turn.ended in ("cut", "restart") and (turn.end_missed or turn.n_generated is not None):
+        # the release would tell whether the context was full
+        return _may_have_filled(run, turn)
     if turn.ended != "release" or turn.prompt_ms is not None or turn.generation_ms is not None or turn.is_child:
         return False
     return run.n_timed > 0 and prompt_start_seen(turn) and turn.stop_reason is None and not turn.empty_prompt
+
+
+def _may_have_filled(run: Run, turn: Turn) -> bool:
+    """May the context have been full at the end (formats: policy, section 5)?
+
+    At the end of a log that does not tell, that the release is not there yet means nothing.
+    """
+    limit = turn.n_ctx_slot or run.n_ctx_slot
+    if turn.n_prompt is None or turn.n_generated is None or limit is None:
+        return turn.end_missed
+    return turn.n_prompt + turn.n_generated >= limit
 
 
 def limit_stop(run: Run, turn: Turn) -> Basis | None:
@@ -128,7 +145,7 @@ def limit_stop(run: Run, turn: Turn) -> Basis | None:
     """
     if turn.shifts or turn.ended != "release" or turn.n_released is None or (turn.is_child and turn.error):
         return None
-    if turn.stop_reason in ("eos", "limit"):
+    if turn.stop_reason in ("eos", "limit") or _shift_missing(turn):
         return None
     limit = turn.n_ctx_slot or run.n_ctx_slot
     full = limit is not None and turn.n_released + 1 >= limit
@@ -142,6 +159,13 @@ def limit_stop(run: Run, turn: Turn) -> Basis | None:
     if full and old and (turn.n_generated or 0) > 0:
         return "derived"
     return None
+
+
+def _shift_missing(turn: Turn) -> bool:
+    """Does the slot hold less than prompt and answer, though no shift was seen?"""
+    if turn.n_prompt is None or turn.n_generated is None or turn.n_released is None or turn.has_draft or turn.shifts:
+        return False
+    return turn.input_truncated is None and turn.n_released < turn.n_prompt + turn.n_generated - 1
 
 
 def _nearly(n: int, limit: int) -> bool:

@@ -86,9 +86,11 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         and previous.n_prompt is not None
         and turn.n_prompt > previous.n_prompt
         and previous.n_prompt - 8 <= common <= previous.n_prompt + 8
-        and (previous.n_generated or 0) > 16
     ):
-        return "reasoning-dropped", "inferred"
+        if previous.n_generated is None:
+            return None, "inferred"
+        if previous.n_generated > 16:
+            return "reasoning-dropped", "inferred"
     return "edited", basis
 
 
