@@ -30,7 +30,7 @@ Range = tuple[int, int]
 def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     """Fill in every figure that the turn's lines allow; called once, when the turn is over."""
     turn.list_visible = list_visible(run, turn)
-    _ended(turn)
+    _ended(run, turn)
     if refused(turn):
         _refused_figures(turn)
         _common(run, turn)
@@ -70,7 +70,7 @@ def list_visible(run: Run, turn: Turn) -> bool:
     return False
 
 
-def _ended(turn: Turn) -> None:
+def _ended(run: Run, turn: Turn) -> None:
     if turn.ended in ("cut", "restart"):
         if turn.error is not None:
             turn.ended = "error"
@@ -79,22 +79,26 @@ def _ended(turn: Turn) -> None:
         return
     if turn.error is not None:
         turn.ended = "error"
-    elif turn.cancel is not None and turn.n_generated is None and not error_missing(turn):
+    elif turn.cancel is not None and turn.n_generated is None and not error_missing(run, turn):
         turn.ended = "cancel"
 
 
-def error_missing(turn: Turn) -> bool:
+def error_missing(run: Run, turn: Turn) -> bool:
     """Was a turn with a cancel (perhaps) ended by an error that is not in the log?
 
     A client's leaving is told before the slot is released; the cancel behind a release is the server's own, and
-    follows an error (which may be a refusal). So does one behind a failed batch.
+    follows an error (which may be a refusal). So does one behind a failed batch, of a prompt of which no batch was
+    begun (a cancel is looked at between batches), or where the context was full.
     """
     cancel, release = turn.cancel, turn.release_quote
     if turn.error is not None or cancel is None:
         return False
     if release is None:
         return turn.end_missed and not turn.batch_starts and not turn.prompt_done
-    return cancel.line > release.line or "decode" in turn.error_fields
+    unprocessed = turn.new_prompt_line is not None and not turn.batch_starts
+    limit = turn.n_ctx_slot or run.n_ctx_slot
+    full = limit is not None and turn.n_released is not None and turn.n_released + 1 >= limit
+    return cancel.line > release.line or "decode" in turn.error_fields or unprocessed or full
 
 
 def _set(turn: Turn, name: str, value: int | None, basis: Basis) -> None:

@@ -65,6 +65,10 @@ class Quote:
     text: str
 
 
+#: the slot of a choice of which only the RAM cache's messages are in the log
+NO_SLOT = -1
+
+
 @dataclass(slots=True)
 class Selection:
     """How the slot was chosen and what the RAM prompt cache did, before the task was launched."""

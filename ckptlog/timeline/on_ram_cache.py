@@ -7,7 +7,7 @@ from typing import Any
 from ckptlog.events import Event
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS, CacheEntry
 from ckptlog.timeline.limits import MAX_BETWEEN
-from ckptlog.timeline.model import Dropped
+from ckptlog.timeline.model import NO_SLOT, Dropped, Selection
 from ckptlog.timeline.stream_state import StreamState
 
 
@@ -69,9 +69,11 @@ class RamCacheMessages(StreamState):
 
     def on_cache_looking(self, e: Event) -> None:
         self.cache.settle()
-        if self.selection is not None:
-            self.selection.base_f_keep = e.f.get("f_keep")
-            self.selection.base_sim = e.f.get("sim")
+        if self.selection is None:
+            # the line that names the slot is missing: it is the one that is launched next
+            self.selection = Selection(NO_SLOT, e.line)
+        self.selection.base_f_keep = e.f.get("f_keep")
+        self.selection.base_sim = e.f.get("sim")
 
     def on_cache_candidate(self, e: Event) -> None:
         if self.selection is not None:
@@ -103,6 +105,8 @@ class RamCacheMessages(StreamState):
             return
         selection.found = None
         selection.load_failed_line, selection.load_failed_text = e.line, e.text
+        if selection.slot == NO_SLOT:
+            return
         state = self._slot(selection.slot)
         state.held = 0
         state.clear_list("cache-load-failed", e.line, e.text, None)

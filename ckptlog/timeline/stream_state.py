@@ -17,7 +17,7 @@ from ckptlog.timeline.limits import (
     LeftOut,
 )
 from ckptlog.timeline.lists import ListKeeper
-from ckptlog.timeline.model import Checkpoint, Dropped, Quote, Run, Selection, Turn
+from ckptlog.timeline.model import NO_SLOT, Checkpoint, Dropped, Quote, Run, Selection, Turn
 from ckptlog.timeline.slot import SlotState
 
 
@@ -144,7 +144,7 @@ class StreamState:
         if state.turn is not None:
             # a slot is launched only when it is free: the release is not in the log, nor what it left in the slot
             state.turn.end_missed = True
-            state.held = None
+            state.held = _left_behind(state.turn)
             self._close(state, state.turn)
         self._settle(state)
         if e.task == 0 and run.n_turns == 0 and state.held is None:
@@ -157,6 +157,8 @@ class StreamState:
         turn.start_seen = start_seen
         selection = state.selection
         state.selection = None
+        if selection is None and self.selection is not None and self.selection.slot == NO_SLOT:
+            selection = self.selection
         if selection is not None:
             turn.selection = selection
             turn.first_line = min(turn.first_line, selection.line)
@@ -350,3 +352,10 @@ class StreamState:
     def _need_run(self) -> Run:
         assert self.run is not None
         return self.run
+
+
+def _left_behind(turn: Turn) -> int | None:
+    """What a turn without a release leaves in its slot: prompt and answer, but for the token sampled last."""
+    if turn.n_prompt is None or turn.n_generated is None or turn.has_draft or turn.shifts or turn.input_truncated:
+        return None
+    return turn.n_prompt + turn.n_generated - 1

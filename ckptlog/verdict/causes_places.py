@@ -8,7 +8,7 @@ from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
-from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, first_user_start
+from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, first_user_start, may_be_another
 
 
 class NoUserBoundary(CauseRule):
@@ -34,6 +34,8 @@ class NoUserBoundary(CauseRule):
         if run.build_min < 9306 or case.common is None or not turn.list_visible or not turn.before_known:
             return None
         if turn.user_starts or turn.first_born is None or not turn.boundaries_seen:
+            return None
+        if may_be_another(turn, case.common[1]):
             return None
         if not turn.starts_complete or not turn.starts_sure:
             return None
@@ -81,7 +83,7 @@ class BeforeFirstBoundary(CauseRule):
         if not turn.starts_complete:
             return None  # the content is older than the log: checkpoints of it may have come and gone unseen
         low, high = case.common
-        if turn.first_born <= high:
+        if turn.first_born <= high or may_be_another(turn, high):
             return None
         start = first_user_start(run, turn)
         folded = start is not None and start <= NOTHING_CACHED
@@ -146,7 +148,7 @@ class CheckpointsSparse(CauseRule):
         run, turn = case.run, case.turn
         if case.common is None or not turn.list_visible or not turn.before_known:
             return None
-        if run.memory == "plain" or turn.first_born is None:
+        if run.memory == "plain" or turn.first_born is None or may_be_another(turn, case.common[1]):
             return None
         n_cached, low = turn.n_cached or 0, case.common[0]
         missed = [u for u in turn.user_starts if max(n_cached, NOTHING_CACHED) < u <= low]

@@ -116,7 +116,7 @@ def _end_lost(run: Run, turn: Turn) -> bool:
     Where only "slot" lines were kept, it was released without its timing, and without the error or cancel that
     would explain it. In a log that shows no timings at all that means nothing.
     """
-    if error_missing(turn):
+    if error_missing(run, turn):
         return True
     if turn.ended in ("cut", "restart") and (turn.end_missed or turn.n_generated is not None):
         # the release would tell whether the context was full
@@ -199,6 +199,8 @@ def judge_prefill(case: Case) -> Judged | None:
         return None
     if case.common is None:
         return _without_common(case, n_cached)
+    # from a checkpoint (a search of which the last line is missing, but something was reused, found one)
+    resumed = turn.restored is not None or (bool(turn.checks) and turn.forced is None and n_cached > 0)
     low, high = case.common
     basis = case.common_basis
     if case.known_costly and not case.costly:
@@ -208,12 +210,12 @@ def judge_prefill(case: Case) -> Judged | None:
         return Judged("cold", confidence=basis) if n_cached == 0 else Judged("reused", confidence=basis)
     if turn.chunk_moves and n_cached >= low:
         return Judged("reused", confidence=basis)
-    if turn.n_prompt is not None and n_cached >= turn.n_prompt - 1 and turn.restored is None:
+    if turn.n_prompt is not None and n_cached >= turn.n_prompt - 1 and not resumed:
         return Judged("reused", confidence=basis)
-    if low <= n_cached <= high and turn.restored is None and low != high:
+    if low <= n_cached <= high and not resumed and low != high:
         return Judged("reused", confidence="inferred") if n_cached > NOTHING_CACHED or low > 0 else _undecided(case)
     if n_cached >= high:
-        return Judged("restored" if turn.restored is not None else "reused", confidence=basis)
+        return Judged("restored" if resumed else "reused", confidence=basis)
     if low == 0 and n_cached == 0 and turn.forced is None:
         return _undecided(case)
     return _lost(case, n_cached, low, basis)

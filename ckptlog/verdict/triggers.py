@@ -73,6 +73,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     if shifted or _before_unseen(turn):
         # the server itself (perhaps) cut a slice out of what the slot held: where they part says nothing of the request
         return None, "inferred"
+    if may_be_another(turn, common):
+        return None, "inferred"
     start = first_user_start(case.run, turn)
     if start is not None and common < start:
         return "prefix-rewritten", basis
@@ -80,6 +82,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return "prefix-rewritten", basis
     if held is None:
         return None, "inferred"
+    if not turn.starts_sure and cuts_every_user_start(case.run) and not any(u <= common for u in turn.user_starts):
+        return None, "inferred"  # perhaps before the first user message
     previous = turn.previous
     if (
         previous is not None
@@ -164,6 +168,11 @@ def is_other_conversation(turn: Turn, common: int, held: int | None) -> bool:
         return True
     same_place = previous.n_common is not None and common > 0 and abs(previous.n_common - common) <= 2
     return not (same_place and turn.n_prompt >= previous.n_prompt)
+
+
+def may_be_another(turn: Turn, common: int) -> bool:
+    """Is so little in common that it may be another conversation, and what the slot held is not known?"""
+    return turn.n_held is None and common <= max(RELATED_TOKENS, (turn.n_prompt or 0) / 10)
 
 
 def lengths_go_on(turn: Turn, held: int | None) -> bool:
