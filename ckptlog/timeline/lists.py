@@ -55,6 +55,8 @@ class ListKeeper:
             for checkpoint in state.checkpoints[: ours - size]:
                 state.kill(checkpoint, "cleared", None, None, turn)
                 turn.cleared.append(checkpoint)
+                if size:
+                    state.remember_dead(checkpoint)
             if size == 0:
                 turn.list_lost.append(("cleared", None, None))
             state.list_known = state.list_known or size == 0

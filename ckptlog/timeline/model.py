@@ -285,7 +285,8 @@ class Run:
     n_created: int = 0
     #: finished prompts (of a length that makes a checkpoint) whose list would have been shown
     n_prompts_shown: int = 0
-    #: turns whose timing is in the log
+    #: turns whose release, and whose timing, is in the log
+    n_releases: int = 0
     n_timed: int = 0
     cp_size_mib: float | None = None
     turns: list[Turn] = field(default_factory=list)

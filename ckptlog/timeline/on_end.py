@@ -82,6 +82,7 @@ class EndMessages(StreamState):
         if state is None or turn is None:
             return
         turn.released = True
+        self._need_run().n_releases += 1
         turn.n_released = e.f["n_tokens"]
         truncated = e.f.get("truncated")
         turn.truncated = None if truncated is None else bool(truncated)

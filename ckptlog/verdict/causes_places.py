@@ -150,6 +150,8 @@ class CheckpointsSparse(CauseRule):
             return None
         if run.memory == "plain" or turn.first_born is None or may_be_another(turn, case.common[1]):
             return None
+        if case.best_dead is not None:
+            return None  # there was one, and the line that says how it went is missing
         n_cached, low = turn.n_cached or 0, case.common[0]
         missed = [u for u in turn.user_starts if max(n_cached, NOTHING_CACHED) < u <= low]
         few_places = not cuts_every_user_start(run)

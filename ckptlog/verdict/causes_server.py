@@ -36,6 +36,7 @@ class CheckpointsDisabled(CauseRule):
         said = run.checkpoints_enabled is False
         # builds up to b9305 don't print the setting; none after finished prompts proves it as well
         never = run.checkpoints_enabled is None and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
+        never = never and not run.cp_equal and not run.cp_wide  # (one that is looked at or erased was made)
         if not (said or (never and case.turn.list_visible and run.memory in ("swa", "hybrid", "recurrent"))):
             return None
         quote_search(case)

@@ -10,7 +10,7 @@ from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import endings, faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
-from ckptlog.verdict.outcomes import Judged, judge_outcome
+from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
 from ckptlog.verdict.returning import WORTH_TELLING, returning_hint
 from ckptlog.verdict.rule import Finding
 from ckptlog.verdict.triggers import trigger
@@ -62,7 +62,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
         confidence = max(confidence, finding.confidence, key=ORDER.index)
     missing = list(finding.missing) if finding is not None else []
     if judged.outcome == "unknown":
-        missing.append(_open_question(turn))
+        missing.append(_open_question(run, turn))
     prefill = judged.outcome == "checkpoint-reprefill" or "checkpoint-reprefill" in judged.also
     return Verdict(
         outcome=judged.outcome,
@@ -84,8 +84,10 @@ def judge(run: Run, turn: Turn) -> Verdict:
     )
 
 
-def _open_question(turn: Turn) -> str:
+def _open_question(run: Run, turn: Turn) -> str:
     """What the log would have to show for an outcome."""
+    if end_lost(run, turn):
+        return "how this turn ended: its release, or the error before it"
     if turn.n_cached is not None:
         what = "how much of the prompt the slot held before this turn"
         return what if turn.list_visible else f"{what} (run with -lv 4)"

@@ -47,8 +47,10 @@ def judge_outcome(case: Case) -> Judged:
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
     prefill = judge_prefill(case)
-    if _end_lost(run, turn) and (prefill is None or prefill.severity != "costly"):
+    if end_lost(run, turn) and (prefill is None or prefill.severity != "costly"):
         found.append(Judged("unknown", confidence="inferred"))
+    if prefill is not None and not turn.released and run.n_releases == 0 and (turn.end_missed or run.n_turns > 1) and not turn.error:
+        prefill.confidence = "inferred"  # no release was kept of this log: how a turn ended is open
     if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
         found.append(prefill)
     if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None and turn.n_generated is None):
@@ -110,11 +112,11 @@ def _prompt_at_first_shift(turn: Turn) -> int | None:
     return max(0, round(held - generated))
 
 
-def _end_lost(run: Run, turn: Turn) -> bool:
+def end_lost(run: Run, turn: Turn) -> bool:
     """Is how the turn ended not in the log: its release, or the error that ended it?
 
     Where only "slot" lines were kept, it was released without its timing, and without the error or cancel that
-    would explain it. In a log that shows no timings at all that means nothing.
+    would explain it. In a log that shows no releases, or no timings, at all that means nothing.
     """
     if error_missing(run, turn):
         return True
@@ -129,11 +131,12 @@ def _end_lost(run: Run, turn: Turn) -> bool:
 def _may_have_filled(run: Run, turn: Turn) -> bool:
     """May the context have been full at the end (formats: policy, section 5)?
 
-    At the end of a log that does not tell, that the release is not there yet means nothing.
+    Where no figure tells, a release that is missing among others means that it may; at a log's end, or in a log
+    without any, it means nothing.
     """
     limit = turn.n_ctx_slot or run.n_ctx_slot
     if turn.n_prompt is None or turn.n_generated is None or limit is None:
-        return turn.end_missed
+        return turn.end_missed and run.n_releases > 0
     return turn.n_prompt + turn.n_generated >= limit
 
 
