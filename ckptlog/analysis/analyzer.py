@@ -150,7 +150,9 @@ class Analyzer:
     def warnings(self) -> list[str]:
         """What a reader of the report must know of the reading, in sentences."""
         told = [warning for source in self.sources for warning in source.facts.warnings]
-        return [*told, *self.left_out.sentences([source.name for source in self.sources])]
+        names = [source.name for source in self.sources]
+        falls = [clock_words(t.clock_falls, names, t.source) for t in self._trackers if t.clock_falls]
+        return [*told, *falls, *self.left_out.sentences(names)]
 
     def run_records(self) -> list[RunRecord]:
         return [run_record(run) for run in self.runs]
@@ -186,6 +188,17 @@ class Analyzer:
             self._kept.add(run, turn, record)
         if self.on_turn is not None:
             self.on_turn(record)
+
+
+def clock_words(lines: list[int], names: list[str], source: int) -> str:
+    """Where the clock falls and no server starts, as a warning."""
+    of = f" of {names[source]}" if len(names) > 1 else ""
+    often = f"{len(lines):,} times, first" if len(lines) > 1 else "once,"
+    return (
+        f"the clock falls back {often} at line {lines[0]:,}{of}, and no server starts there: pieces of several logs, or "
+        "several servers that write into one file. Give each server a file of its own: what stands around such a line "
+        "may be told wrongly"
+    )
 
 
 def is_empty(turn: Turn | TurnRecord) -> bool:

@@ -28,6 +28,7 @@ from ckptlog.intake.unpack import compression_of
 from ckptlog.records import CheckpointRecord, Fix, RunRecord, SourceRecord, TurnRecord
 from ckptlog.timeline.dialect import SAME_AS
 from ckptlog.timeline.limits import MAX_CHECKPOINTS, MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut
+from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import CLOCK_FALL_US, StreamEnd, restarted
 from ckptlog.verdict.replayed import number_runs, runs_to_number
 
@@ -168,7 +169,7 @@ class Part:
         end = stream.end
         self.joint = Joint(
             *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.book.index),
-            bool(self.analyzer.left_out.counts),
+            bool(self.analyzer.left_out.counts or tracker.clock_falls),
         )  # fmt: skip
 
     @property
@@ -290,7 +291,9 @@ def _prove(results: Sequence[Result]) -> None:
     joints = [result.joint for result in results]
     for before, after in pairwise(joints):
         end = StreamEnd(before.last_t, before.seen_turn, before.waking)
-        if before.window_open or after.port != before.port or not restarted(end, after.kind, after.t):
+        if before.window_open or after.port != before.port or after.kind not in STARTUP:
+            raise Undivided
+        if not restarted(end, after.kind, after.t):
             raise Undivided
     written = False
     for joint in joints:

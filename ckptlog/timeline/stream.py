@@ -55,7 +55,10 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         if run is None:
             run = self._begin(e)
         elif restarted(self.end, e.kind, e.t):
-            self.finish("restart")
+            if startup is None:
+                # another log, or another server that writes into the same file: how the open turns end is not told
+                self.tracker.clock_falls.append(e.line)
+            self.finish("cut" if startup is None else "restart")
             run = self._begin(e)
         if e.t is not None:
             if run.t0 is None:

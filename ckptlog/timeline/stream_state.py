@@ -27,6 +27,8 @@ class Owner(Protocol):
     source: int
     left_out: LeftOut
     n_checkpoints: int
+    #: lines at which the clock fell and no server said that it starts
+    clock_falls: list[int]
 
     def new_run(self, port: int | None, line: int) -> Run: ...
 

@@ -37,6 +37,8 @@ class Tracker:
         self.on_turn = on_turn
         self.left_out = LeftOut() if left_out is None else left_out
         self.n_checkpoints: int = 0 if before is None else before.n_checkpoints
+        #: lines at which the clock fell and no server said that it starts
+        self.clock_falls: list[int] = []
         self.runs: list[Run] = []
         self._run_numbers = run_numbers
         self._streams: dict[int | None, Stream] = {}
