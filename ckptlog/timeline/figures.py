@@ -50,6 +50,11 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
         run.n_prompts_shown += 1
 
 
+def evaluated(turn: Turn) -> bool:
+    """Does a line show that anything of the prompt was evaluated?"""
+    return bool(turn.batch_starts or turn.created) or turn.prompt_done or turn.sampled or turn.prompt_ms is not None
+
+
 def refused(turn: Turn) -> bool:
     """Was the request refused at admission (nothing evaluated for it)?"""
     return turn.error_reason in REFUSALS and not turn.batch_starts

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from ckptlog.events import Event, Wording
 from ckptlog.timeline.cache import CacheEntry, RamCache
-from ckptlog.timeline.figures import settle_figures
+from ckptlog.timeline.figures import evaluated, refused, settle_figures
 from ckptlog.timeline.limits import (
     MAX_CHECKPOINTS,
     MAX_IN_TURN,
@@ -303,6 +303,9 @@ class StreamState:
         if state is not None:
             self._bare_prefix(state, turn)
             self.lists.after_turn(self.run, state, turn)
+            if state.maker is turn and not (turn.is_child or evaluated(turn) or refused(turn)):
+                # perhaps a refusal whose error line is lost: what the slot holds may be another turn's
+                state.maker = None
         turn.dropped = list(self.cache.dropped[-64:]) if self.cache.dropped else []
         self._overwritten(turn)
         self.tracker.turn_done(self.run, turn)

@@ -95,3 +95,18 @@ def test_a_line_lost(
     lines.remove(next(text for text in lines if line in text))
     (turn,) = (turn for turn in analyse(lines).report.turns if turn.task == task and turn.child_of is None)
     assert (turn.outcome, turn.cause) == (outcome, cause)
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "swa"])
+def test_a_refusal_whose_error_line_is_lost(
+    recorded: Callable[[str], Any], analyse: Callable[..., Any], kind: str
+) -> None:
+    """It left the slot as it was: what comes next is no beginning of what the refused one would have been."""
+    log = recorded(f"b11549/{kind}/reject")
+    whole = turns(log.analysis)
+    kept = [line for line in log.lines if "send_error" not in line and "request (" not in line]
+    assert len(kept) < len(log.lines)
+    told = {turn.trigger for turn in whole.values()}
+    assert "repeated" in told
+    for key, turn in turns(analyse(kept)).items():
+        assert turn.trigger in (None, whole[key].trigger), f"task {turn.task}"
