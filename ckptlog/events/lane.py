@@ -38,6 +38,8 @@ class Lane:
     build: RowBuilder
     #: neighbouring lines become one event with these fields, a tuple a line; null: an event a line
     block: tuple[str, ...] | None = None
+    #: lines taken so far
+    taken: int = 0
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], int, pl.DataFrame]:
         """Of lines (no, line): the lane's events, of how many lines, and the lines that are not the lane's."""
@@ -117,6 +119,8 @@ def lane(plan: Plan, line: str, block: tuple[str, ...] | None = None) -> Lane | 
         for i, field in enumerate(plan.numbers)
         if field.name not in NO_NUMBERS and (block is None or field.name in block)
     }
+    if len({field.token for field in plan.numbers}) < len(plan.numbers):
+        return None
     for name, token in zip(("stamp", *PLACES), (plan.time_index, *plan.heads[:3]), strict=True):
         if token >= 0:
             if token in names:
@@ -145,10 +149,11 @@ def lane(plan: Plan, line: str, block: tuple[str, ...] | None = None) -> Lane | 
     tail = line[at:]
     if not groups or _TOUCHY.match(tail):
         return None
-    numbers = [field for i, field in enumerate(plan.numbers) if f"f{i}" in groups]
+    # in the order of the groups, as the rows have them
+    read = [plan.numbers[int(name[1:])].name for name in groups if name.startswith("f")]
     without = [field.name for field in plan.numbers if field.name in NO_NUMBERS]
     build = row_builder(
-        plan.wording, [field.name for field in numbers], without, plan.constants, with_text=plan.keep_text
+        plan.wording, read, without, plan.constants, with_text=plan.keep_text
     )
     return Lane(plan, f"{pattern}{_escaped(tail)}$", tuple(groups), build, block)
 

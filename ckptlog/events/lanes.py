@@ -32,7 +32,6 @@ class Lanes:
         self._key_at = -1
         self._by_key: dict[bytes, list[Lane]] = {}
         self._lanes: dict[int, Lane | None] = {}
-        self._taken: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_key)
@@ -55,10 +54,10 @@ class Lanes:
         key = data[self._key_at : self._key_at + KEY_BYTES]
         if self._key_at >= 0 and (key in self._by_key or len(self._by_key) < MOST_KEYS):
             lanes = self._by_key.setdefault(key, [])
-            self._taken[found.pattern] = self._taken.get(found.pattern, 0) + count
+            found.taken += count
             if found not in lanes and len(lanes) < MOST_LANES:
                 lanes.append(found)
-                lanes.sort(key=self._by_use)
+                lanes.sort(key=_by_use)
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], pl.DataFrame]:
         """Of lines (no, line): the events of those that a lane takes, and the other lines, in order."""
@@ -78,13 +77,14 @@ class Lanes:
                 if n:
                     events += found
                     self.book.count_form(one.plan, n)
-                    self._taken[one.pattern] = self._taken.get(one.pattern, 0) + n
+                    one.taken += n
                 if not left.height:
                     break
             # what takes most goes first from now on
-            self._by_key[value].sort(key=self._by_use)
+            self._by_key[value].sort(key=_by_use)
             rest.append(left)
         return events, pl.concat(rest).sort("no")
 
-    def _by_use(self, one: Lane) -> int:
-        return -self._taken.get(one.pattern, 0)
+
+def _by_use(one: Lane) -> int:
+    return -one.taken
