@@ -42,9 +42,9 @@ def _seconds(t: int | None) -> float | None:
 def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
     """One turn as the report shows it."""
     known = turn.basis
-    basis = {name: known[name] for name in FIGURES if name in known and getattr(turn, name) is not None}
+    basis = [(name, known[name]) for name in FIGURES if name in known and getattr(turn, name) is not None]
     if verdict.n_lost is not None:
-        basis["n_lost"] = _weaker(turn, "n_common", "n_cached")
+        basis.append(("n_lost", _weaker(turn, "n_common", "n_cached")))
     return TurnRecord(
         source=turn.source,
         run=turn.run,
@@ -76,7 +76,7 @@ def turn_record(run: Run, turn: Turn, verdict: Verdict) -> TurnRecord:
         prompt_ms=turn.prompt_ms,
         generation_ms=turn.generation_ms,
         lost_ms=verdict.lost_ms,
-        basis=_basis(tuple(basis.items())),
+        basis=_basis(tuple(basis)),
         mismatch=_mismatch(turn),
         checkpoints=_turn_checkpoints(turn),
         shifts=[
