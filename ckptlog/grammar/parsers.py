@@ -68,12 +68,16 @@ class FileParser:
 
     @cached_property
     def numbers(self) -> dict[str, str]:
-        """Field -> INT or FLOAT, for the fields whose rule is just such a number."""
+        """Field -> INT or FLOAT, for the fields whose rule is just such a number (and not a list of them)."""
         found: dict[str, str] = {}
+        others: set[str] = set()
         for rule in self.lark.rules:
+            name = str(rule.origin.name)
             if len(rule.expansion) == 1 and rule.expansion[0].name in ("INT", "FLOAT"):
-                found[str(rule.origin.name)] = rule.expansion[0].name
-        return found
+                found[name] = rule.expansion[0].name
+            else:
+                others.add(name)
+        return {name: terminal for name, terminal in found.items() if name not in others}
 
     def _refused(self, kind: Kind, text: str, error: UnexpectedInput) -> Refused:
         from lark.exceptions import UnexpectedCharacters, UnexpectedToken
