@@ -44,6 +44,7 @@ TRIGGERS: tuple[str, ...] = (
 CAUSES: tuple[str, ...] = (
     "checkpoints-disabled",
     "cache-off",
+    "lora-changed",
     "server-rule",
     "restore-failed",
     "slot-restored-bare",

@@ -283,6 +283,8 @@ def _empty(r: Range | None) -> bool:
 def _common(run: Run, turn: Turn) -> None:
     slot_exact, slot_range = _common_slot(turn)
     exact, basis = _common_at_search(run, turn)
+    if exact is not None and _unseen_file(run, turn, exact):
+        _came_from_file(turn)
     if turn.n_common_range is not None:
         searched, turn.n_common_range = turn.n_common_range, None
         met = meet(slot_range, searched)
@@ -295,6 +297,10 @@ def _common(run: Run, turn: Turn) -> None:
             exact, slot_range, basis = _narrow(run, turn, slot_range)
             if exact is not None:
                 slot_exact = exact
+        elif exact is not None and slot_range is not None and _against(turn, exact, slot_range):
+            # nothing was reused, and nothing looked for: the request forbade it (or asked for another LoRA)
+            exact, slot_range, basis = _narrow(run, turn, slot_range)
+            slot_exact = exact
         elif exact is not None:
             if slot_range is not None and not slot_range[0] <= exact <= slot_range[1] and basis == "inferred":
                 exact = None
@@ -324,6 +330,24 @@ def _common(run: Run, turn: Turn) -> None:
     elif common_range is not None and not _empty(common_range):
         turn.n_common_range = common_range
     _known(turn)
+
+
+def _unseen_file(run: Run, turn: Turn, n_common: int) -> bool:
+    """Had the prompt more in common with the slot than what its last turn left there, and no saved prompt came in?
+
+    Up to b11434 no line tells that a slot file is loaded (formats: policy, section 5).
+    """
+    if turn.cache_loaded or _load_failed(turn) or not turn.list_visible or turn.n_held_slot is None:
+        return False
+    # a slot asked for by number goes without a line, and without a look into the RAM cache, in older builds
+    older = run.build_max is not None and run.build_max < CHOICES_TOLD_SINCE
+    by_number = turn.selection is None and turn.start_seen and older
+    return (run.prompt_cache_mib == 0 or by_number) and n_common > turn.n_held_slot
+
+
+def _against(turn: Turn, exact: int, slot_range: Range) -> bool:
+    """Was nothing reused without a search, though the slot's choice shows that something was in common?"""
+    return exact == turn.n_cached == 0 < slot_range[0] <= slot_range[1]
 
 
 #: from here on every choice of a slot is told ("selected slot by id" too)
@@ -468,6 +492,8 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
         return None, "derived"
     if turn.restored is not None or turn.forced is not None or turn.chunk_moves:
         return None, "derived"
+    if _emptied(turn):
+        return None, "derived"
     if turn.new_prompt_line is not None and n_cached is not None and turn.basis.get("n_cached") == "observed":
         # every line between "new prompt" and the first batch would be there: there was no search
         if turn.need_one_token is not None and n_prompt is not None:
@@ -480,6 +506,11 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
     if turn.need_one_token is not None and n_prompt is not None:
         return n_prompt, "derived"
     return None, "derived"
+
+
+def _emptied(turn: Turn) -> bool:
+    """Did the server empty the slot after the choice, for another LoRA? What is in common then says the choice."""
+    return any(why == "lora" for why, _, _ in turn.list_lost)
 
 
 #: a free slot that holds more than this share of the prompt is never given by age, whatever the build's default

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
-from ckptlog.timeline.limits import MAX_SAVED
+from ckptlog.timeline.limits import MAX_BETWEEN, MAX_SAVED
+from ckptlog.timeline.lists import CLEARS_LIST_SINCE
 from ckptlog.timeline.model import Checkpoint, Dropped, Shift
 from ckptlog.timeline.slot import SlotState
 from ckptlog.timeline.stream_state import StreamState
@@ -62,6 +63,16 @@ class ListMessages(StreamState):
         if state.turn is not None and not state.turn.released and state.turn.task == e.task:
             return  # a child's own clearing comes behind its release
         self._cleared(state, "cleared", e)
+
+    def on_lora_cache_clear(self, e: Event) -> None:
+        """Comes between the slot's choice and the launch; up to b10001 the list stays, and is swept by the turn."""
+        if e.slot is None:
+            return
+        state = self._slot(e.slot)
+        if self._need_run().build_min >= CLEARS_LIST_SINCE:
+            state.clear_list("lora", e.line, e.text, None)
+        if len(state.list_lost) < MAX_BETWEEN and ("lora", e.line, e.text) not in state.list_lost:
+            state.list_lost.append(("lora", e.line, e.text))
 
     def on_purging_slot(self, e: Event) -> None:
         self._cleared(self._slot(e.f["slot"]), "purged", e)

@@ -220,7 +220,8 @@ class StreamState:
         turn.content_from = state.content_from = "prompt-cache"
         line, text = selection.found_line, selection.found_text
         turn.cleared.extend(state.clear_list("prompt-cache", line, text, turn))
-        state.list_lost.clear()
+        # (a change of adapters comes behind the load, and empties the slot once more)
+        state.list_lost = [lost for lost in state.list_lost if lost[0] == "lora"]
         state.held = n_tokens
         state.new_content()
         state.maker = entry.maker if entry is not None else None

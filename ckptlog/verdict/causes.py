@@ -19,7 +19,7 @@ from ckptlog.verdict.causes_gone import (
 )
 from ckptlog.verdict.causes_held import NothingInCommon, OtherConversation, PromptCacheEvicted, SlotTaken
 from ckptlog.verdict.causes_places import BeforeFirstBoundary, CheckpointsSparse, NoUserBoundary
-from ckptlog.verdict.causes_server import CacheOff, CheckpointsDisabled, ServerRule
+from ckptlog.verdict.causes_server import CacheOff, CheckpointsDisabled, LoraChanged, ServerRule
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, quote_search
 
@@ -72,6 +72,7 @@ class Unknown(CauseRule):
 #: in the order in which they are tried
 CAUSES: tuple[type[CauseRule], ...] = (
     NothingInCommon,
+    LoraChanged,
     CheckpointsDisabled,
     CacheOff,
     ServerRule,

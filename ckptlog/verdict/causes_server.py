@@ -96,8 +96,7 @@ class CacheOff(CauseRule):
         return Finding(
             self.name,
             f"The slot held {case.common[0]:,} tokens of this prompt, and the server did not even look for a way to "
-            f'reuse them: the request was sent with "cache_prompt": false{server_wide} (or, rarely, with another LoRA '
-            "than before).",
+            f'reuse them: the request was sent with "cache_prompt": false{server_wide}.',
             "derived",
             [
                 Fix(
@@ -106,6 +105,44 @@ class CacheOff(CauseRule):
                     f"{unless}).",
                 )
             ],
+        )
+
+
+class LoraChanged(CauseRule):
+    """Another LoRA than before emptied the slot
+
+    What happened: the request's "lora" list differs from that of the slot's last request. What was evaluated under
+    other adapters can't be reused, so the server empties the slot (but for adapters that are only invoked, aLoRA).
+
+    How to see it: "clearing cache for lora change" between the slot's choice and the launch (-lv 4; up to b9245 at
+    the default level).
+
+    What to do: a slot for each set of adapters (--parallel), and the same id_slot in each of its requests: the
+    server chooses a slot by the text in common, whatever adapters made it.
+
+    Example: two clients with an adapter each and the same system prompt take turns on one slot.
+    """
+
+    name = "lora-changed"
+
+    def find(self, case: Case) -> Finding | None:
+        turn = case.turn
+        cleared = next((x for x in turn.list_lost if x[0] == "lora"), None)
+        if cleared is None or turn.n_cached != 0 or case.common is None:
+            return None
+        q = turn.selected_quote
+        if q is not None:
+            case.quote(q.line, q.text, "the slot held a common prefix")
+        case.quote(cleared[1], cleared[2], "and was emptied: what other adapters evaluated can't be reused")
+        low, high = case.common
+        held = f"{low:,}" if low == high else f"at most {high:,}"
+        return Finding(
+            self.name,
+            f"The slot held {held} tokens of this prompt, evaluated under another LoRA (or another scale) than this "
+            "request asks for, so the server emptied it.",
+            "observed",
+            [fixes.slot_for_each_lora(case.run)],
+            [Fix("checkpoints", "Checkpoint flags: they go with the slot's content.")],
         )
 
 

@@ -133,15 +133,30 @@ def upgrade(build: int, what: str) -> Fix:
 
 
 def more_slots(run: Run) -> Fix:
-    n = (run.n_slots or 1) + 1
-    text = f"Run with a slot for each conversation that goes on at the same time (now {run.n_slots or 'unknown'})"
+    flags, room = _slots(run, (run.n_slots or 1) + 1)
+    now = run.n_slots or "unknown"
+    text = f"Run with a slot for each conversation that goes on at the same time (now {now}); {room}"
+    return Fix("give-each-conversation-a-slot", text, flags)
+
+
+def _slots(run: Run, n: int) -> tuple[list[str], str]:
+    """The flags for so many slots, and what becomes of their context."""
     flags = ["--parallel", str(n)]
     if run.kv_unified is False and run.n_ctx_slot is not None:
         flags += ["-c", str(n * run.n_ctx_slot)]
-        text += f"; with this -c each keeps its {run.n_ctx_slot:,} tokens."
-    else:
-        text += "; where the slots split -c, give it more room too."
-    return Fix("give-each-conversation-a-slot", text, flags)
+        return flags, f"with this -c each keeps its {run.n_ctx_slot:,} tokens."
+    return flags, "where the slots split -c, give it more room too."
+
+
+def slot_for_each_lora(run: Run) -> Fix:
+    text = (
+        "Give each set of adapters a slot of its own: the same id_slot in all requests that name the same "
+        '"lora" list. Or let all requests name the same one.'
+    )
+    if (run.n_slots or 1) > 1:
+        return Fix("give-each-lora-a-slot", text)
+    flags, room = _slots(run, 2)
+    return Fix("give-each-lora-a-slot", f"{text} Two slots or more for that; {room}", flags)
 
 
 def free_slot_choice() -> Fix:
