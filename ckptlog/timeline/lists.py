@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ckptlog.events import Event
 from ckptlog.records import Fate
+from ckptlog.server.rules import rules_for
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 from ckptlog.timeline.slot import SlotState, quote
 
@@ -233,4 +234,25 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
             (open_starts if size else found).append(start)
         return found, not open_starts or (bool(found) and open_starts[0] > found[0])
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
-    return [start for before, start in pairwise(starts) if start - before != n_batch and start not in tail], True
+    found, open_starts = [], []
+    for i in range(1, len(starts)):
+        before, start = starts[i - 1], starts[i]
+        if start - before == n_batch or start in tail:
+            continue
+        if turn.n_alone is None or i <= turn.n_alone:
+            found.append(start)
+            continue
+        # the batch may have been cut by what other slots had in it: only a checkpoint tells that one begins there
+        n_end = starts[i + 1] if i + 1 < len(starts) else n_prompt
+        near_end = n_prompt < n_end + n_ubatch
+        made = any(c.n_tokens == start for c in turn.created)
+        if made and not near_end:
+            found.append(start)
+        elif made or not _cuts_only_for_checkpoints(run):
+            open_starts.append(start)
+    return found, not open_starts or (bool(found) and open_starts[0] > found[0])
+
+
+def _cuts_only_for_checkpoints(run: Run) -> bool:
+    """Is a user message's start cut only where that makes a checkpoint (formats: policy, section 3)?"""
+    return all(rules.user_cuts == "useful" for rules in rules_for(run.build_min or None, run.build_max))

@@ -174,6 +174,8 @@ class Turn:
     chunk_end: int | None = None
     input_truncated: Quote | None = None
     batch_starts: list[int] = field(default_factory=list)
+    #: how many of them were seen before another slot was at work at the same time; null if none was
+    n_alone: int | None = None
     progress: list[tuple[int, float]] = field(default_factory=list)  # n_tokens, fraction of "prompt processing"
     progress_end: int | None = None
     #: last "n_gen = N, tg = R t/s" before a shift: time in microseconds, tokens, tokens per second

@@ -183,6 +183,8 @@ class StreamState:
         turn.boundaries_seen = state.boundaries_seen
         turn.starts_complete, turn.starts_sure = state.starts_complete, state.starts_sure
         turn.before = list(state.checkpoints)
+        if len(self.slots) > 1:
+            self._at_the_same_time(turn)
         state.turn = turn
         state.last_turn = turn
         if e.task is not None and e.task >= 0:
@@ -191,6 +193,16 @@ class StreamState:
                 self._forget_old_tasks()
         self.last_slot = state
         return turn
+
+    def _at_the_same_time(self, turn: Turn) -> None:
+        """From now on this turn and those of the other slots share batches."""
+        for state in self.slots.values():
+            other = state.turn
+            if other is None or (other.is_child and other.child_of is None):
+                continue  # (a child waits until its parent's prompt is done)
+            turn.n_alone = 0
+            if other.n_alone is None:
+                other.n_alone = len(other.batch_starts)
 
     def _forget_old_tasks(self) -> None:
         keep = sorted(self.tasks)[-512:]

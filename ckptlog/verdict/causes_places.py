@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from ckptlog.records import Basis, Fix
 from ckptlog.replay.loss import NOTHING_CACHED
+from ckptlog.timeline.model import Turn
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
 from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, first_user_start, may_be_another
+
+
+def _searched(turn: Turn) -> bool:
+    """Did the server look for a checkpoint? Where it did not, what it would have found is not why nothing was reused."""
+    return bool(turn.checks) or turn.forced is not None or turn.restored is not None or turn.memory_state is not None
 
 
 class NoUserBoundary(CauseRule):
@@ -33,7 +39,7 @@ class NoUserBoundary(CauseRule):
         run, turn = case.run, case.turn
         if run.build_min < 9306 or case.common is None or not turn.list_visible or not turn.before_known:
             return None
-        if turn.user_starts or turn.first_born is None or not turn.boundaries_seen:
+        if turn.user_starts or turn.first_born is None or not turn.boundaries_seen or not _searched(turn):
             return None
         if may_be_another(turn, case.common[1]):
             return None
@@ -79,6 +85,8 @@ class BeforeFirstBoundary(CauseRule):
     def find(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn
         if case.common is None or not turn.list_visible or turn.first_born is None or not turn.before_known:
+            return None
+        if not _searched(turn):
             return None
         if not turn.starts_complete:
             return None  # the content is older than the log: checkpoints of it may have come and gone unseen
@@ -146,14 +154,14 @@ class CheckpointsSparse(CauseRule):
 
     def find(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn
-        if case.common is None or not turn.list_visible or not turn.before_known:
+        if case.common is None or not turn.list_visible or not turn.before_known or not _searched(turn):
             return None
         if run.memory == "plain" or turn.first_born is None or may_be_another(turn, case.common[1]):
             return None
         if case.best_dead is not None:
             return None  # there was one, and the line that says how it went is missing
         n_cached, low = turn.n_cached or 0, case.common[0]
-        missed = [u for u in turn.user_starts if max(n_cached, NOTHING_CACHED) < u <= low]
+        missed = [u for u in turn.user_starts if max(n_cached, NOTHING_CACHED) < u <= low and _too_close(case, u)]
         few_places = not cuts_every_user_start(run)
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None
@@ -192,6 +200,13 @@ class CheckpointsSparse(CauseRule):
         if closer is None and not few_places:
             todo.insert(0, fixes.shorter_messages())
         return Finding(self.name, text, "derived" if missed else "inferred", todo, not_helping(case))
+
+
+def _too_close(case: Case, start: int) -> bool:
+    """May the spacing be why no checkpoint was made there: is one, or the beginning, no further before it?"""
+    spacing, turn = case.run.checkpoints_min_step, case.turn
+    listed = (*(turn.before or ()), *turn.invalidated, *turn.dead)
+    return spacing is None or start - max((c.n_tokens for c in listed if c.n_tokens < start), default=0) <= spacing
 
 
 def _few_places(case: Case) -> str:
