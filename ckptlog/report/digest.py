@@ -11,6 +11,7 @@ from functools import cached_property
 from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss
 from ckptlog.report.words import duration, plural, title
+from ckptlog.verdict.returning import WOKE
 
 #: flags of which a larger value also does what a smaller one would have done
 _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
@@ -116,6 +117,10 @@ class Finding:
         return f"{tokens}, {duration(self.lost_ms)}" if self.lost_ms else tokens
 
 
+def _processed(items: list[Numbered]) -> int:
+    return sum(item.turn.n_processed or 0 for item in items)
+
+
 def _weight(turn: TurnRecord) -> tuple[float, int]:
     lost = loss(turn)
     return (lost.ms, lost.tokens) if lost is not None else (0.0, 0)
@@ -191,6 +196,15 @@ class Digest:
         return reuse is not None and reuse < _LITTLE_REUSE
 
     @cached_property
+    def slept(self) -> list[Numbered]:
+        """Turns that found nothing and may have been held before the server slept, by their lengths."""
+        return [
+            item
+            for item in self.turns
+            if not item.turn.failed and any(WOKE in evidence.text for evidence in item.turn.evidence)
+        ]
+
+    @cached_property
     def unshared(self) -> list[Numbered]:
         """Long prompts, healthy each by itself, that found nothing or another conversation in a slot
         that had been used before; empty unless they are why little was reused in all."""
@@ -198,24 +212,28 @@ class Digest:
             return []
         used: set[tuple[int, int | None]] = set()
         found = []
+        slept = {item.number for item in self.slept}
         for item in self.turns:
             turn = item.turn
             n_new, n_cached = turn.n_processed or 0, turn.n_cached
             alone = n_cached is not None and n_new >= max(_LONG_PROMPT, 19 * n_cached)
-            if alone and turn.outcome in (*HEALTHY, *FAILURES) and (turn.run, turn.slot) in used:
+            apart = item.number not in slept and (turn.run, turn.slot) in used
+            if alone and turn.outcome in (*HEALTHY, *FAILURES) and apart:
                 found.append(item)
             used.add((turn.run, turn.slot))
-        return found
+        return found if _processed(found) > _processed(self.slept) else []
 
     @cached_property
     def slow(self) -> list[Numbered]:
         """Long waits for new tokens in turns that lost nothing to speak of; empty where there is a finding."""
         if self.findings or self.rewritten:
             return []
+        slept = {item.number for item in self.slept}
         return [
             item
             for item in self.turns
             if item.turn.outcome in HEALTHY
+            and item.number not in slept
             and (item.turn.n_processed or 0) >= _LONG_PROMPT
             and (item.turn.prompt_ms or 0) >= _SLOW_MS
         ]

@@ -23,6 +23,7 @@ from ckptlog.report.text_findings import (
     place,
     quoted,
     rewritten_words,
+    slept_words,
     slow_words,
     turn_figures,
     unshared_advice,
@@ -109,6 +110,8 @@ def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
     notes = [escape(rewritten_words(what, finding)) for finding in what.rewritten]
+    if what.slept:
+        notes.append(escape(slept_words(what)))
     if what.unshared:
         notes.append(escape(unshared_words(what)))
     if not what.findings:
@@ -141,6 +144,8 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         todo = [escape(SLOW_ADVICE)]
     elif what.unshared:
         first = f"Nothing failed in {turns}, but little was reused."
+    elif what.slept:
+        first = f"Nothing failed in {turns}, but the server slept."
     elif what.cancelled:
         first = f"Nothing failed in {turns}, but a client did not wait for its answer."
         notes.append(escape(cancelled_words(what)))

@@ -139,6 +139,17 @@ def rewritten_words(what: Digest, finding: Finding) -> str:
     )
 
 
+def slept_words(what: Digest) -> str:
+    """What to say of prompts that came back to a server which had slept."""
+    processed = sum(item.turn.n_processed or 0 for item in what.slept)
+    one = len(what.slept) == 1
+    return (
+        f"{sentence_case(_which(what.slept))} found nothing: the server had slept (--sleep-idle-seconds), and lets go "
+        f"then of the model and of all that slots and RAM cache hold. If {'this conversation' if one else 'these conversations'} "
+        f"had been here before, up to {plural(processed, 'token')} were read again; a longer time (or no sleep) would keep them."
+    )
+
+
 def unshared_words(what: Digest) -> str:
     """What to say where nothing failed and little was reused all the same."""
     turns = what.unshared

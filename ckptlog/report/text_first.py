@@ -14,6 +14,7 @@ from ckptlog.report.text_findings import (
     cancelled_words,
     fix_words,
     rewritten_words,
+    slept_words,
     slow_words,
     unshared_advice,
     unshared_words,
@@ -57,6 +58,8 @@ def _failures(page: Page, what: Digest) -> None:
 def _notes(page: Page, what: Digest) -> None:
     for finding in what.rewritten:
         page.para(safe_text(rewritten_words(what, finding)), first="  Note ", rest=7)
+    if what.slept:
+        page.para(slept_words(what), first="  Note ", rest=7)
 
 
 def _do(page: Page, finding: Finding) -> None:
@@ -90,6 +93,8 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(SLOW_ADVICE, first="  Do:  ")
     elif what.unshared:
         page.para(f"Nothing failed in {turns}, but little was reused.", first="  ", style="bold yellow")
+    elif what.slept:
+        page.para(f"Nothing failed in {turns}, but the server slept.", first="  ", style="bold yellow")
     elif what.cancelled:
         page.para(
             f"Nothing failed in {turns}, but a client did not wait for its answer.", "  ", style="bold yellow"

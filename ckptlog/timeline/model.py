@@ -107,7 +107,7 @@ class Dropped:
     n_tokens: int
     line: int
     text: str | None
-    why: str  # "size-limit", "token-limit", "too-big", "not-saved", "load-failed"
+    why: str  # the words of verdict.returning
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from ckptlog.events import Event
 from ckptlog.timeline.cache import RamCache
 from ckptlog.timeline.figures import refused
 from ckptlog.timeline.limits import MAX_WAITING
-from ckptlog.timeline.model import Turn
+from ckptlog.timeline.model import Dropped, Turn
 from ckptlog.timeline.refusals import REFUSALS, reason_of
 from ckptlog.timeline.slot import SlotState, quote
 from ckptlog.timeline.stream_state import StreamState
@@ -162,6 +162,12 @@ class EndMessages(StreamState):
         """The model is loaded anew in the same process: slots, lists and cache are empty."""
         self.waking = True
         self._settle_all()
+        old, self.cache = self.cache, RamCache(complete=True)
+        old.settle()
+        self.cache.dropped = old.dropped
+        held = {state.held for state in self.slots.values()} | {entry.n_tokens for entry in old.entries}
+        for n_tokens in sorted(n for n in held if n):
+            self.cache.drop(Dropped(n_tokens, e.line, e.text, "sleep"))
         for state in self.slots.values():
             state.held, state.maker = 0, None
             state.clear_list("sleep", e.line, e.text, None)

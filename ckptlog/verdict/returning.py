@@ -22,7 +22,18 @@ _WHERE = {
     "token-limit": "were dropped from the RAM prompt cache, which was full",
     "making-room": "were dropped from the RAM prompt cache, which was full",
     "too-big": "were too large for the RAM prompt cache",
+    "sleep": "were let go of when the server slept",
 }
+_MORE_ROOM = "A slot for each conversation (--parallel) or more room for the RAM prompt cache (--cache-ram) would keep it."
+_KEPT_BY = {
+    "cleared": "A client does that: it erases a slot, or asks for a slot file that can't be loaded.",
+    "sleep": (
+        "It lets go of the model then, and of all that slots and RAM cache hold: a longer --sleep-idle-seconds (or none) "
+        "would keep it."
+    ),
+}
+#: what the server prints when it wakes; a turn that quotes it came back to nothing
+WOKE = "exiting sleeping state"
 
 
 def lost_before(turn: Turn) -> Dropped | None:
@@ -53,6 +64,5 @@ def returning_hint(case: Case) -> str:
     case.quote(lost.line, lost.text, f"{lost.n_tokens:,} tokens {_WHERE.get(lost.why, 'were let go')}")
     return (
         f"If this conversation had been here before: {lost.n_tokens:,} tokens {_WHERE.get(lost.why, 'were let go')} "
-        f"(line {lost.line}). A slot for each conversation (--parallel) or more room for the RAM prompt cache "
-        "(--cache-ram) would keep it."
+        f"(line {lost.line}). {_KEPT_BY.get(lost.why, _MORE_ROOM)}"
     )
