@@ -38,6 +38,8 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     if turn.is_child:
         _child_figures(turn)
         return
+    if turn.empty_prompt:
+        _empty_figures(turn)
     _cached_and_prompt(turn)
     _partial_work(turn)
     _common(run, turn)
@@ -119,6 +121,14 @@ def _refused_figures(turn: Turn) -> None:
     for name in ("n_cached", "n_processed", "n_generated"):
         setattr(turn, name, 0)
         turn.basis[name] = "derived"
+
+
+def _empty_figures(turn: Turn) -> None:
+    """Nothing was asked: what the release and (in older builds) the timing show is the turn's before."""
+    for name in ("n_prompt", "n_cached", "n_processed", "n_generated"):
+        setattr(turn, name, 0)
+        turn.basis[name] = "derived"
+    turn.prompt_ms = turn.generation_ms = None
 
 
 def _child_figures(turn: Turn) -> None:

@@ -277,6 +277,8 @@ class Run:
     prompt_cache_enabled: bool | None = None
     context_shift: bool | None = None
     shift_unsupported: bool = False
+    #: started with --embeddings: it then answers embedding, rerank and chat requests alike
+    embeds: bool = False
     slots_debug: bool = False
     verbosity: int | None = None
     start_seen: bool = False

@@ -161,6 +161,7 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "kv_shift_unsupported": _shift_unsupported,
     "no_partial_removal": _flag("no_partial_removal"),
     "spec_uses_checkpoints": _nothing,
+    "embeddings_enabled": _flag("embeds"),
     "arch": _arch,
     "general_name": _general_name,
     "n_swa": _n_swa,

@@ -177,18 +177,18 @@ def _nearly(n: int, limit: int) -> bool:
 
 def not_completion(run: Run, turn: Turn) -> bool | None:
     """Embeddings and rerank print no timing and end with just their prompt in the slot; null if it can't be told."""
+    if turn.empty_prompt:
+        return True
     if turn.ended != "release" or turn.n_generated or turn.prompt_ms is not None:
         return False
     if turn.sampled or turn.cancel is not None:
         return False
     if not prompt_start_seen(turn):
         return None
-    if turn.empty_prompt:
-        return True
     if turn.n_prompt is not None:
         return turn.n_released == turn.n_prompt
-    if run.n_timed:
-        return None  # a server answers completions or embeddings: the error or cancel that ended it may be missing
+    if run.n_timed and not run.embeds:
+        return None  # it answers completions: the error or cancel that ended it may be missing
     return turn.n_released is not None and run.prefixed
 
 
