@@ -174,9 +174,12 @@ def checkpoint_record(checkpoint: Checkpoint) -> CheckpointRecord:
 
 
 def summarize(turns: list[TurnRecord]) -> Summary:
-    """Totals over the turns; ``reuse`` leaves out refusals, children, and turns with a figure missing."""
+    """Totals over the turns; ``reuse`` leaves out refusals, children, and turns with a figure missing.
+
+    It is null where more than half of the others miss one: what is left says nothing of the whole.
+    """
     total = Summary(by_outcome={}, by_cause={})
-    reusable_prompt = reusable_cached = 0
+    reusable_prompt = reusable_cached = told = untold = 0
     for turn in turns:
         total.turns += 1
         total.failed += turn.failed
@@ -190,11 +193,15 @@ def summarize(turns: list[TurnRecord]) -> Summary:
         total.n_processed += turn.n_processed or 0
         total.n_lost += turn.n_lost or 0
         total.lost_ms += turn.lost_ms or 0.0
-        if turn.n_prompt and turn.n_cached is not None and turn.outcome != "not-completion":
+        if turn.outcome == "not-completion":
+            continue
+        untold += turn.n_cached is None
+        if turn.n_prompt and turn.n_cached is not None:
+            told += 1
             reusable_prompt += turn.n_prompt
             reusable_cached += turn.n_cached
     total.by_outcome = dict(sorted(total.by_outcome.items(), key=lambda kv: (-kv[1], kv[0])))
     total.by_cause = dict(sorted(total.by_cause.items(), key=lambda kv: (-kv[1], kv[0])))
     total.lost_ms = round(total.lost_ms, 3)
-    total.reuse = round(reusable_cached / reusable_prompt, 6) if reusable_prompt else None
+    total.reuse = round(reusable_cached / reusable_prompt, 6) if reusable_prompt and told >= untold else None
     return total

@@ -264,15 +264,16 @@ def _over_all(name: str, values: pl.Series) -> Any:
 
 
 def _reuse(turns: pl.DataFrame) -> AggregateValue:
-    """The summary's ``reuse``: of the turns asked, n_cached / n_prompt without rejections and children."""
-    meant = turns.filter((pl.col("outcome") != "arrival-rejection") & pl.col("child_of").is_null())
+    """The summary's ``reuse``: of the turns asked, n_cached / n_prompt without refusals, children and embeddings."""
+    asked = ~pl.col("outcome").is_in(["arrival-rejection", "not-completion"])
+    meant = turns.filter(asked & pl.col("child_of").is_null())
     known = pl.col("n_cached").is_not_null() & pl.col("n_prompt").is_not_null()
     counted = meant.filter(known)
     cached, prompt = int(counted["n_cached"].sum()), int(counted["n_prompt"].sum())
     worst = counted.sort(pl.col("n_prompt") - pl.col("n_cached"), descending=True, maintain_order=True)
     return AggregateValue(
         "reuse()",
-        cached / prompt if prompt else None,
+        cached / prompt if prompt and counted.height >= meant["n_cached"].null_count() else None,
         tuple(meant.filter(~known)["turn"]),
         tuple(worst["turn"].head(10)),
     )

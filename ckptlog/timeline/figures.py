@@ -164,6 +164,8 @@ def _cached_and_prompt(turn: Turn) -> None:
     held_end = _slot_end(turn)
     if turn.n_prompt is None and held_end is not None:
         _set(turn, "n_prompt", held_end, "derived")
+    elif turn.n_prompt is None and turn.has_draft:
+        _behind_drafts(turn)
     if turn.n_prompt is not None and turn.n_processed is not None:
         _set(turn, "n_cached", turn.n_prompt - turn.n_processed, "derived")
     elif turn.n_cached is not None and turn.n_processed is not None:
@@ -233,6 +235,41 @@ def _slot_end(turn: Turn) -> int | None:
         return None
     n_prompt = turn.n_released - turn.n_generated + 1 + _discarded(turn)
     return n_prompt if n_prompt > 0 else None
+
+
+def _behind_drafts(turn: Turn) -> None:
+    """n_prompt, or what n_cached lies between, where drafted tokens may stay in the slot behind the answer's end.
+
+    They can be no more than were accepted; and the two ratios of the slot's choice must fit the prompt's length.
+    """
+    n_released, n_generated, n_processed = turn.n_released, turn.n_generated, turn.n_processed
+    if n_released is None or n_generated is None or n_processed is None or turn.ended != "release" or turn.shifts:
+        return
+    high = n_released - n_generated + 1
+    low = max(n_processed, high - (turn.n_accepted or 0))
+    if turn.no == 1 and turn.n_held_slot == 0:
+        high = min(high, n_processed)  # nothing was there to be reused
+    low, high = _fitting_the_choice(turn, low, high)
+    if low == high:
+        _set(turn, "n_prompt", low, "derived")
+    elif low < high:
+        turn.n_cached_range = (low - n_processed, high - n_processed)
+
+
+def _fitting_the_choice(turn: Turn, low: int, high: int) -> Range:
+    """The lengths of a prompt for which some common prefix gives the ratios that were printed at the slot's choice."""
+    selection, held = turn.selection, turn.n_held_slot
+    if selection is None or not held:
+        return low, high
+    common: Range | None = None
+    for keep in (selection.f_keep, selection.base_f_keep):
+        if keep is not None and keep >= 0:
+            common = meet(common, ratio_range(keep, held))
+    for sim in (selection.sim, selection.base_sim):
+        if sim is not None and sim > HALF_DIGIT and common is not None and not _empty(common):
+            low = max(low, ceil(common[0] / (sim + HALF_DIGIT) - 1e-6))
+            high = min(high, floor(common[1] / (sim - HALF_DIGIT) + 1e-6))
+    return low, high
 
 
 def _partial_work(turn: Turn) -> None:

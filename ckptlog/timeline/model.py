@@ -141,6 +141,8 @@ class Turn:
     n_common_slot_range: tuple[int, int] | None = None
     n_known: int | None = None
     n_cached: int | None = None
+    #: where ``n_cached`` is null: what it must lie between
+    n_cached_range: tuple[int, int] | None = None
     n_processed: int | None = None
     n_generated: int | None = None
     truncated: bool | None = None
@@ -184,6 +186,8 @@ class Turn:
     #: a sampler was set up or tokens were generated: a completion, whatever else is missing
     sampled: bool = False
     has_draft: bool = False
+    #: drafted tokens that were accepted, those behind the answer's end included
+    n_accepted: int | None = None
     mismatch_seen: bool = False
     mismatch_old: str | None = None
     mismatch_new: str | None = None

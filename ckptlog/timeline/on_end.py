@@ -52,6 +52,7 @@ class EndMessages(StreamState):
         turn = self._timed_turn(e)
         if turn is not None:
             turn.has_draft = True
+            turn.n_accepted = e.f.get("accepted")
 
     def on_generation_progress(self, e: Event) -> None:
         _, turn = self._turn(e)
@@ -172,4 +173,3 @@ class EndMessages(StreamState):
             state.held, state.maker = 0, None
             state.clear_list("sleep", e.line, e.text, None)
             state.new_content()
-        self.cache = RamCache(complete=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ckptlog.records import Basis, Outcome
-from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED
+from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED, is_costly_loss
 from ckptlog.timeline.figures import error_missing, prompt_start_seen, refused
 from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.timeline.refusals import ONE_BATCH
@@ -199,7 +199,7 @@ def judge_prefill(case: Case) -> Judged | None:
     if turn.is_child:
         return Judged("reused", confidence="derived")
     if n_cached is None:
-        return None
+        return _behind_drafts(case)
     if case.common is None:
         return _without_common(case, n_cached)
     # from a checkpoint (a search of which the last line is missing, but something was reused, found one)
@@ -239,6 +239,21 @@ def _lost(case: Case, n_cached: int, low: int, basis: Basis) -> Judged:
         variant = "silent" if hidden else "partial"
         return Judged("checkpoint-reprefill", variant, severity, "inferred" if hidden else basis)
     return Judged("restored", confidence="inferred" if hidden else basis)
+
+
+def _behind_drafts(case: Case) -> Judged | None:
+    """What was reused is known within a few tokens only (speculation, at a level that hides the rest)."""
+    turn = case.turn
+    if turn.n_cached_range is None or case.common is None:
+        return None
+    least, most = turn.n_cached_range
+    low, high = case.common
+    losses = (low - most, high - least)
+    if least > NOTHING_CACHED and losses[1] < HARMLESS_TOKENS:
+        return Judged("reused", confidence="inferred")
+    if most <= NOTHING_CACHED and is_costly_loss(losses[0], turn.n_processed):
+        return Judged("checkpoint-reprefill", "full" if turn.list_visible else "silent", "costly", "inferred")
+    return None
 
 
 def _undecided(case: Case) -> Judged:

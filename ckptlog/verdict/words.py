@@ -42,6 +42,8 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
                 lost = turn.n_known - (turn.n_cached or 0)
                 lost_ms = lost * case.ms_per_token if case.ms_per_token else None
             return f"The prompt was processed again {where}: {_again(lost, lost_ms, case.lost)} that the server had held."
+        case "reused" if turn.n_cached is None:
+            return "Went on where the slot was. Tokens drafted beyond the answer's end hide exactly how much was reused."
         case "reused":
             return f"Went on where the slot was: {turn.n_cached or 0:,} of {n_prompt} came from the cache."
         case "restored":
