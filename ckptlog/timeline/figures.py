@@ -171,7 +171,8 @@ def _cached_and_prompt(turn: Turn) -> None:
     elif turn.n_cached is not None and turn.n_processed is not None:
         _set(turn, "n_prompt", turn.n_cached + turn.n_processed, "derived")
     _without_lost_batch(turn)
-    if turn.n_cached is not None and (turn.n_cached < 0 or turn.n_cached > (turn.n_prompt or turn.n_cached)):
+    most = turn.n_prompt if turn.n_prompt is not None else turn.n_cached
+    if turn.n_cached is not None and most is not None and not 0 <= turn.n_cached <= most:
         # the equation's premise fails (lines of two turns mixed in a damaged log)
         turn.n_cached = None
         turn.basis.pop("n_cached", None)
