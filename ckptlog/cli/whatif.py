@@ -67,21 +67,13 @@ def whatif(
     Exit code: 0 done, 2 wrong usage or a log can't be read, 3 no log holds a turn that can be replayed.
     """
     from ckptlog.cli.reading import read
+    from ckptlog.replay.verdicts import Verdicts
     from ckptlog.replay.whatif import Flags
     from ckptlog.replay.whatif import whatif as answer_whatif
 
     flags = Flags(ctx_checkpoints, checkpoint_min_step, swa_full, _build_number(build))
     analysis = read(logs, timeline=True)
-    report = analysis.report
-    verdicts = {(turn.run, turn.slot, turn.task): turn for turn in report.turns}
-    answer = answer_whatif(
-        analysis.timeline,
-        flags,
-        report.sources,
-        report.tool,
-        lambda run, slot, task: verdicts.get((run, slot, task)),
-        report.turns,
-    )
+    answer = answer_whatif(analysis.timeline, flags, Verdicts(analysis.report))
     if output_format is Format.json:
         from ckptlog.report.as_json import encode_json
 

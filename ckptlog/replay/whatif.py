@@ -6,8 +6,7 @@ A figure that hangs on something the log does not show is null, with a range bes
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -20,6 +19,7 @@ from ckptlog.replay.inputs import Turn
 from ckptlog.replay.loss import is_costly_loss, is_costly_turn
 from ckptlog.replay.predict import predict
 from ckptlog.replay.sweep import Alternatives, Together, Totals, ms_per_token, ram_mib, sweep
+from ckptlog.replay.verdicts import Verdicts
 from ckptlog.server.builds import flag_exists
 from ckptlog.server.policy import Settings
 from ckptlog.server.rules import Rules, rules_at
@@ -28,8 +28,6 @@ from ckptlog.timeline import model
 #: of builds that the log leaves open, so many are replayed
 BUILDS_TRIED = 3
 Range = tuple[int, int]
-#: the log's own verdict on a turn, by (run, slot, task)
-RecordOf = Callable[[int, int, int], TurnRecord | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,29 +177,17 @@ def replay_runs(runs: Sequence[model.Run]) -> tuple[list[Replayed], list[Skipped
     return found, skipped
 
 
-def whatif(
-    runs: Sequence[model.Run],
-    flags: Flags,
-    sources: list[SourceRecord],
-    tool: Tool,
-    record_of: RecordOf,
-    verdicts: Sequence[TurnRecord] = (),
-) -> WhatIf:
+def whatif(runs: Sequence[model.Run], flags: Flags, verdicts: Verdicts) -> WhatIf:
     """Replay all runs under ``flags``; without any, sweep counts and spacings and show the cheapest.
-    ``verdicts``: the report's turns, for what else went wrong in the log.
+    ``verdicts``: of the log that the runs are of.
 
     NothingToJudge if no run can be replayed; UsageError for a flag that the build does not have.
     """
-    return whatif_of(replay_runs(runs), flags, sources, tool, record_of, verdicts)
+    return whatif_of(replay_runs(runs), flags, verdicts)
 
 
 def whatif_of(
-    runs: tuple[Sequence[Replayed], list[Skipped]],
-    flags: Flags,
-    sources: list[SourceRecord],
-    tool: Tool,
-    record_of: RecordOf,
-    verdicts: Sequence[TurnRecord] = (),
+    runs: tuple[Sequence[Replayed], list[Skipped]], flags: Flags, verdicts: Verdicts
 ) -> WhatIf:
     """As ``whatif``, of runs that ``replay_runs`` gave: for who asks for one setting after the other."""
     replayed, skipped = runs
@@ -209,10 +195,16 @@ def whatif_of(
         why = skipped[0].why if skipped else "no log holds a turn"
         raise NothingToJudge(f"nothing can be replayed: {why}")
     answer = WhatIf(
-        SCHEMA, tool, sources, _reproduced(replayed), _flag_names(flags), [], WhatIfSummary(0, 0.0, None)
+        SCHEMA,
+        verdicts.tool,
+        verdicts.sources,
+        _reproduced(replayed),
+        _flag_names(flags),
+        [],
+        WhatIfSummary(0, 0.0, None),
     )
     answer.skipped = skipped
-    answer.elsewhere = _elsewhere(verdicts)
+    answer.elsewhere = verdicts.elsewhere
     if flags:
         for item in replayed:
             _check(item, flags)
@@ -222,22 +214,11 @@ def whatif_of(
         chosen = _swept(replayed, answer)
     summaries = []
     for item, settings in zip(replayed, chosen, strict=True):
-        turns, summary = _turns(item, settings, flags.build, record_of)
+        turns, summary = _turns(item, settings, flags.build, verdicts)
         answer.turns += turns
         summaries.append(summary)
     answer.summary = _sum(summaries)
     return answer
-
-
-def _elsewhere(verdicts: Sequence[TurnRecord]) -> dict[str, int]:
-    """Turns that went wrong in a way that has nothing to do with checkpoints, by outcome."""
-    return dict(
-        Counter(
-            turn.outcome
-            for turn in verdicts
-            if turn.outcome == "error" or (turn.failed and turn.outcome != "checkpoint-reprefill")
-        ).most_common()
-    )
 
 
 def _reproduced(replayed: Sequence[Replayed]) -> Reproduced:
@@ -323,7 +304,7 @@ def _for_build(settings: Settings, old: Rules, new: Rules) -> Settings:
 
 
 def _turns(
-    item: Replayed, settings: Settings, build: int | None, record_of: RecordOf
+    item: Replayed, settings: Settings, build: int | None, verdicts: Verdicts
 ) -> tuple[list[WhatIfTurn], WhatIfSummary]:
     followed = item.followed if build is None else [replace(f, rules=rules_at(build)) for f in item.followed]
     predictions = [predict(f, settings, f.rules) for f in followed]
@@ -340,7 +321,7 @@ def _turns(
         low, high = min(p.low for p in same), max(p.high for p in same)
         exact = low if low == high else None
         known = predicted.n_common
-        verdict = record_of(item.run.no, turn.slot, turn.task)
+        verdict = verdicts.of(item.run.no, turn.slot, turn.task)
         costly_low, costly_high = (_costly(turn, known, n_cached, verdict) for n_cached in (low, high))
         record = WhatIfTurn(
             run=item.run.no,

@@ -8,9 +8,10 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from ckptlog.errors import CkptlogError
-from ckptlog.records import Report, TurnRecord
+from ckptlog.records import Report
 
 if TYPE_CHECKING:
+    from ckptlog.replay.verdicts import Verdicts
     from ckptlog.replay.whatif import Flags, Replayed, Skipped, WhatIf
     from ckptlog.server.policy import Settings
     from ckptlog.tui.timeline import Timeline
@@ -42,8 +43,7 @@ class Imaginer:
         self.report, self._timeline = report, timeline
         self._tell = tell
         #: the replay under the log's own flags, which every other one begins from; the first answer makes it
-        self._base: tuple[list[Replayed], list[Skipped]] | None = None
-        self._verdicts: dict[tuple[int, int | None, int | None], TurnRecord] = {}
+        self._base: tuple[tuple[list[Replayed], list[Skipped]], Verdicts] | None = None
         self._following = Lock()
         self._answers: dict[Flags, Answer] = {}
         #: what is being worked out, and what comes after it: by whether it is a sweep
@@ -91,19 +91,14 @@ class Imaginer:
         return Answer(flags, _safely(lambda: self._replayed(flags)))
 
     def _replayed(self, flags: Flags) -> WhatIf:
+        from ckptlog.replay.verdicts import Verdicts
         from ckptlog.replay.whatif import replay_runs, whatif_of
 
         with self._following:
             if self._base is None:
-                self._base = replay_runs(self._timeline.runs())
-                self._verdicts = {(turn.run, turn.slot, turn.task): turn for turn in self.report.turns}
-        return whatif_of(
-            self._base,
-            flags,
-            [],
-            self.report.tool,
-            lambda run, slot, task: self._verdicts.get((run, slot, task)),
-        )
+                self._base = replay_runs(self._timeline.runs()), Verdicts(self.report)
+        replayed, verdicts = self._base
+        return whatif_of(replayed, flags, verdicts)
 
 
 def _safely(work: Callable[[], T]) -> T | str:

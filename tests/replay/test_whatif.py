@@ -11,7 +11,7 @@ from rich.console import Console
 import ckptlog
 from ckptlog.cli import main
 from ckptlog.errors import NothingToJudge, UsageError
-from ckptlog.records import TurnRecord
+from ckptlog.replay.verdicts import Verdicts
 from ckptlog.replay.whatif import Flags, Recommended, WhatIf, whatif
 from ckptlog.report.whatif import render_whatif
 
@@ -22,17 +22,7 @@ LOGS = ROOT / "tests" / "data" / "logs"
 
 def ask(path: Path, flags: Flags | None = None) -> WhatIf:
     analysis = ckptlog.analyze(path)
-    turns: dict[tuple[int, int | None, int | None], TurnRecord] = {
-        (turn.run, turn.slot, turn.task): turn for turn in analysis.report.turns
-    }
-    return whatif(
-        analysis.timeline,
-        flags or Flags(),
-        analysis.report.sources,
-        analysis.report.tool,
-        lambda run, slot, task: turns.get((run, slot, task)),
-        analysis.report.turns,
-    )
+    return whatif(analysis.timeline, flags or Flags(), Verdicts(analysis.report))
 
 
 def text(answer: WhatIf, width: int = 80) -> str:
@@ -190,7 +180,7 @@ def test_a_log_that_is_not_reproduced_is_doubtful() -> None:
     analysis = ckptlog.analyze(SAMPLES / "evicted-system-prompt.log")
     run = analysis.timeline[0]
     run.checkpoints_max = 7
-    answer = whatif([run], Flags(ctx_checkpoints=4), [], analysis.report.tool, lambda *_: None)
+    answer = whatif([run], Flags(ctx_checkpoints=4), Verdicts(analysis.report))
     assert answer.reproduced.doubtful
     assert answer.reproduced.partings
     assert "DOUBTFUL" in text(answer)

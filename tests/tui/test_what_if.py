@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from ckptlog.analysis import analyze
 from ckptlog.replay.from_timeline import NotReplayable
+from ckptlog.replay.verdicts import Verdicts
 from ckptlog.replay.whatif import Flags, replay_runs, whatif
 from ckptlog.tui.app import TimelineApp
 from ckptlog.tui.imagining import Answer
@@ -43,7 +44,7 @@ async def test_it_opens_with_the_log_s_own_flags_and_names_what_would_have_helpe
 
 async def test_flags_by_arrows_and_digits_change_the_totals_and_the_map() -> None:
     analysis = analyze([str(EVICTED)])
-    wanted = whatif(analysis.timeline, Flags(ctx_checkpoints=8), [], analysis.report.tool, lambda *_: None)
+    wanted = whatif(analysis.timeline, Flags(ctx_checkpoints=8), Verdicts(analysis.report))
     async with opened(EVICTED, (120, 50)) as (app, pilot):
         await _opened_panel(app, pilot)
         await pilot.press("right")
