@@ -15,8 +15,9 @@ from ckptlog.events import Drift, Event, Extractor, Tally
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
 from ckptlog.records import CheckpointRecord, Ended, RunRecord, SourceRecord, TurnRecord
+from ckptlog.timeline.clock import clock_words
 from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
-from ckptlog.timeline.limits import MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut
+from ckptlog.timeline.limits import MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut, is_empty, weight
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.tracker import Tracker
 from ckptlog.verdict.judge import judge
@@ -188,31 +189,6 @@ class Analyzer:
             self._kept.add(run, turn, record)
         if self.on_turn is not None:
             self.on_turn(record)
-
-
-def clock_words(lines: list[int], names: list[str], source: int) -> str:
-    """Where the clock falls and no server starts, as a warning."""
-    of = f" of {names[source]}" if len(names) > 1 else ""
-    often = f"{len(lines):,} times, first" if len(lines) > 1 else "once,"
-    return (
-        f"the clock falls back {often} at line {lines[0]:,}{of}, and no server starts there: pieces of several logs, or "
-        "several servers that write into one file. Give each server a file of its own: what stands around such a line "
-        "may be told wrongly"
-    )
-
-
-def is_empty(turn: Turn | TurnRecord) -> bool:
-    """Does the log show a beginning and nothing that came of it?"""
-    return turn.ended == "cut" and turn.n_processed is None and turn.n_generated is None and turn.prompt_ms is None
-
-
-def weight(turn: TurnRecord) -> int:
-    """For how many turns one counts against MAX_TURNS: more than one if its lists are very long."""
-    lists = turn.checkpoints
-    n = len(turn.shifts)
-    if lists is not None:
-        n += len(lists.before) + len(lists.created) + len(lists.after)
-    return 1 + n // 512
 
 
 def source_record(source: Source, tally: Tally) -> SourceRecord:

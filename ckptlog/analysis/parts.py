@@ -17,7 +17,7 @@ from typing import IO
 
 import msgspec
 
-from ckptlog.analysis.analyzer import Analyzer, is_empty, source_record, weight
+from ckptlog.analysis.analyzer import Analyzer, source_record
 from ckptlog.events import Drift, Tally
 from ckptlog.events.extract import SAMPLE_LINES
 from ckptlog.events.shape_book import MAX_SHAPES
@@ -27,7 +27,15 @@ from ckptlog.intake.sources import Source, SourceFacts, open_raw
 from ckptlog.intake.unpack import compression_of
 from ckptlog.records import CheckpointRecord, Fix, RunRecord, SourceRecord, TurnRecord
 from ckptlog.timeline.dialect import SAME_AS
-from ckptlog.timeline.limits import MAX_CHECKPOINTS, MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut
+from ckptlog.timeline.limits import (
+    MAX_CHECKPOINTS,
+    MAX_EMPTY,
+    MAX_RUNS,
+    MAX_TURNS,
+    LeftOut,
+    is_empty,
+    weight,
+)
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import CLOCK_FALL_US, StreamEnd, restarted
 from ckptlog.verdict.replayed import number_runs, runs_to_number

@@ -6,6 +6,11 @@ What a limit keeps out is counted, with its first line, and told as a warning in
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ckptlog.records import TurnRecord
+    from ckptlog.timeline.model import Turn
 
 #: turns that a report holds: half a year of a busy server, or some 4 GB of -lv 4. Turns beyond are counted only
 MAX_TURNS = 500_000
@@ -80,3 +85,17 @@ class LeftOut:
                 told = says.format(n=f"{self.counts[what]:,}", limit=LIMITS[what])
                 found.append(f"{told} (from line {line:,}{of} on)")
         return found
+
+
+def is_empty(turn: Turn | TurnRecord) -> bool:
+    """Does the log show a beginning and nothing that came of it?"""
+    return turn.ended == "cut" and turn.n_processed is None and turn.n_generated is None and turn.prompt_ms is None
+
+
+def weight(turn: TurnRecord) -> int:
+    """For how many turns one counts against MAX_TURNS: more than one if its lists are very long."""
+    lists = turn.checkpoints
+    n = len(turn.shifts)
+    if lists is not None:
+        n += len(lists.before) + len(lists.created) + len(lists.after)
+    return 1 + n // 512

@@ -16,18 +16,18 @@ class EndMessages(StreamState):
     """From the first timing line to the release, and what ends a turn otherwise."""
 
     def on_prompt_eval_time(self, e: Event) -> None:
-        turn = self._timed_turn(e)
-        if turn is not None and turn.prompt_ms is None:
-            turn.prompt_ms = e.f["ms"]
-            turn.n_processed = e.f["n_tokens"]
-            turn.basis["n_processed"] = "observed"
+        self._timed(e, "prompt_ms", "n_processed")
 
     def on_eval_time(self, e: Event) -> None:
+        self._timed(e, "generation_ms", "n_generated")
+
+    def _timed(self, e: Event, time: str, count: str) -> None:
+        """A timing line's two figures, if it is the turn's first of its kind."""
         turn = self._timed_turn(e)
-        if turn is not None and turn.generation_ms is None:
-            turn.generation_ms = e.f["ms"]
-            turn.n_generated = e.f["n_tokens"]
-            turn.basis["n_generated"] = "observed"
+        if turn is not None and getattr(turn, time) is None:
+            setattr(turn, time, e.f["ms"])
+            setattr(turn, count, e.f["n_tokens"])
+            turn.basis[count] = "observed"
 
     def on_timing_head(self, e: Event) -> None:
         state, turn = self._turn(e, begin=False)
