@@ -60,8 +60,11 @@ def _runs(page: Page, runs: Sequence[RunRecord]) -> None:
     for run in runs[:_RUNS_SHOWN]:
         what, how = run_words(run)
         first, last = run.lines
-        page.para(safe_text(f"run {run.run}, lines {first:,} to {last:,}: {what}"), first="  ", rest=4)
-        page.para(safe_text(how or "settings unknown"), first="    ")
+        # the number is told where it tells one from another, as above the tables of the report
+        which = f"run {run.run}, lines" if len(runs) > 1 else "lines"
+        head, *others = map(safe_text, what)
+        page.phrases([f"{which} {first:,} to {last:,}: {head}", *others], first="  ")
+        page.phrases([safe_text(part) for part in how or ("settings unknown",)], first="    ")
         if build_words(run) is None:
             page.para("nothing in the log tells the build", first="    ")
         level = needed_level(run)

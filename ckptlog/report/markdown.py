@@ -92,7 +92,7 @@ def _heading(what: Digest) -> list[str]:
         described = list(
             dict.fromkeys(run_words(run) for run in what.report.runs if run.source == index)
         )
-        words = "; ".join(", ".join(part for part in pair if part) for pair in described[:_RUNS_SHOWN])
+        words = "; ".join(", ".join([*what_it_is, *how]) for what_it_is, how in described[:_RUNS_SHOWN])
         if len(described) > _RUNS_SHOWN:
             words += f"; and {len(described) - _RUNS_SHOWN} more kinds of run"
         lines.append(f"- {code(source_name(source))}: {escape(words or 'no server in it')}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -66,6 +67,24 @@ class Page:
             parts[-1].append("...")
         for number, part in enumerate(parts):
             self.line(Text.assemble(first if number == 0 else " " * indent, part))
+
+    def phrases(self, parts: Sequence[str], first: str = "", rest: int = 4, style: str = "") -> None:
+        """Phrases with commas between them as a paragraph; one that fits a line is never broken over two."""
+        lines = [first]
+        for number, part in enumerate(parts, 1):
+            phrase = part + ("," if number < len(parts) else "")
+            if not lines[-1].strip():
+                lines[-1] += phrase
+            elif cell_len(lines[-1]) + 1 + cell_len(phrase) <= self.width:
+                lines[-1] += " " + phrase
+            else:
+                lines.append(" " * rest + phrase)
+        for line in lines:
+            if cell_len(line) <= self.width:
+                self.line(line, style)
+            else:
+                indent = len(line) - len(line.lstrip())
+                self.para(line[indent:], first=line[:indent], rest=rest, style=style)
 
     def words(self, parts: Sequence[str], gap: str = "   ", first: str = "", style: str = "") -> None:
         """Short phrases side by side; a phrase is never broken over two lines."""

@@ -51,7 +51,7 @@ def _heading(page: Page, what: Digest) -> None:
     shown = 0
     for index, source in enumerate(report.sources):
         runs = [run for run in report.runs if run.source == index]
-        described: dict[tuple[str, str], int] = {}
+        described: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
         for run in runs:
             words = run_words(run)
             described[words] = described.get(words, 0) + 1
@@ -62,14 +62,10 @@ def _heading(page: Page, what: Digest) -> None:
         page.para(Text.assemble((name, "bold"), "" if runs else ": no server in it"))
         for what_it_is, how_it_is_set in list(described)[:_RUNS_SHOWN]:
             again = described[what_it_is, how_it_is_set]
-            page.para(
-                safe_text(what_it_is) + (f" ({again} runs)" if again > 1 else ""),
-                first="  ",
-                rest=4,
-                style="dim",
-            )
+            *names, last = map(safe_text, what_it_is)
+            page.phrases([*names, last + (f" ({again} runs)" if again > 1 else "")], first="  ", style="dim")
             if how_it_is_set:
-                page.para(safe_text(how_it_is_set), first="  ", rest=4, style="dim")
+                page.phrases([safe_text(part) for part in how_it_is_set], first="  ", style="dim")
             shown += 1
         if len(described) > _RUNS_SHOWN:
             page.para(f"and {len(described) - _RUNS_SHOWN} more kinds of run", first="  ", style="dim")

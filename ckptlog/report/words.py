@@ -215,8 +215,8 @@ def source_name(source: SourceRecord) -> str:
 _MEMORIES = MappingProxyType({"swa": "sliding-window"})
 
 
-def run_words(run: RunRecord) -> tuple[str, str]:
-    """A server process in two lines: what it is, and how it is set."""
+def run_words(run: RunRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A server process in two lines of phrases: what it is, and how it is set."""
     memory = None if run.memory == "unknown" else f"{_MEMORIES.get(run.memory, run.memory)} memory"
     if memory and run.n_swa and run.memory == "swa":
         memory += f", window {run.n_swa:,}"
@@ -248,4 +248,4 @@ def run_words(run: RunRecord) -> tuple[str, str]:
         how.append("context shift on")
     if run.verbosity is not None:
         how.append(f"-lv {run.verbosity}")
-    return ", ".join(what), ", ".join(how)
+    return tuple(what), tuple(how)

@@ -85,6 +85,16 @@ def test_doctor_says_what_a_log_is(ckptlog: Run, sample_log: Sample) -> None:
     assert "llama-server ... -lv 4" in text
 
 
+def test_doctor_numbers_runs_as_the_report_does(ckptlog: Run, sample_log: Sample) -> None:
+    """By the number that --where and the JSON know, and only where there are several."""
+    log = sample_log("restarted")
+    for number in ("run 0", "run 1"):
+        assert f"  {number}, lines" in ckptlog("doctor", log).stdout.decode()
+        assert f"\n{number}, slot 0\n" in ckptlog("diagnose", log).stdout.decode()
+    assert b"2 of 4 turns selected" in ckptlog("diagnose", log, "--where", "run == 1").stdout
+    assert "run 0" not in ckptlog("doctor", sample_log("healthy")).stdout.decode()
+
+
 def test_doctor_shows_where_a_line_drifted(ckptlog: Run, sample_log: Sample, tmp_path: Path) -> None:
     log = Path(sample_log("evicted-system-prompt")).read_text()
     changed = log.replace("pos_max = ", "pos_top = ")

@@ -13,6 +13,7 @@ from rich.console import Console
 from ckptlog.records import CheckpointSettings, Fix, Report, TurnRecord
 from ckptlog.report.digest import Selection
 from ckptlog.report.text import render_text
+from ckptlog.report.words import run_words
 
 from . import build
 from .build import HOSTILE, a_report, a_run, a_source, a_turn, an_evicted_turn
@@ -239,6 +240,24 @@ def test_slots_that_share_a_context_are_said_to() -> None:
     assert "4 slots sharing 1,024 tokens," in plain(shared)
     split = a_report([a_turn()], [a_run(**run, kv_unified=False, n_ctx=4096)])
     assert "4 slots of 1,024 tokens," in plain(split)
+
+
+@pytest.mark.parametrize("width", range(45, 101))
+def test_no_setting_of_the_heading_is_broken_over_two_lines(width: int) -> None:
+    run = a_run(
+        n_slots=4,
+        n_ctx_slot=1024,
+        kv_unified=True,
+        n_ctx=1024,
+        checkpoints=CheckpointSettings(True, 32, 256),
+        context_shift=True,
+        verbosity=4,
+    )
+    phrases = [phrase for line in run_words(run) for phrase in line]
+    assert "-lv 4" in phrases
+    heading = plain(a_report([a_turn()], [run]), width).partition("\n\n")[0].splitlines()
+    for phrase in phrases:
+        assert any(phrase in line for line in heading), phrase
 
 
 def test_what_the_request_did_fits_a_new_conversation_as_well() -> None:

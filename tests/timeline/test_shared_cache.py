@@ -38,7 +38,7 @@ def test_what_the_start_says(
 ) -> None:
     (run,) = analyse(lines).report.runs
     assert (run.kv_unified, run.n_ctx) == (unified, n_ctx)
-    assert run_words(run)[1].startswith(words)
+    assert ", ".join(run_words(run)[1]).startswith(words)
 
 
 OUT_OF_CELLS = (
