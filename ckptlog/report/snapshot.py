@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import msgspec
 
 from ckptlog.records import FAILURES, Outcome, Report, RunRecord, TurnRecord
+from ckptlog.report.loss import loss
 
 #: sums over the turns in which the value is known
 Sum = Literal["n_prompt", "n_processed", "n_lost", "prompt_ms", "generation_ms", "lost_ms"]
@@ -61,7 +62,7 @@ def snapshot(report: Report, path: str) -> Snapshot:
     sums: dict[str, float] = {}
     unknown: dict[str, int] = {}
     for name in SUMS:
-        values = [getattr(turn, name) for turn in report.turns if _counts_for(turn, name)]
+        values = [_value(turn, name) for turn in report.turns if _counts_for(turn, name)]
         total = sum(value for value in values if value is not None)
         sums[name] = round(total, 1) if isinstance(total, float) else total
         unknown[name] = sum(value is None for value in values)
@@ -86,7 +87,22 @@ def _counts_for(turn: TurnRecord, name: Sum) -> bool:
     return turn.outcome not in ("arrival-rejection", "not-completion")
 
 
+def _value(turn: TurnRecord, name: Sum) -> float | None:
+    """A turn's part of a sum; of what was lost, what the report says: also what was held elsewhere than in
+    the slot, and nothing where only bounds are known."""
+    if name not in ("n_lost", "lost_ms"):
+        value: float | None = getattr(turn, name)
+        return value
+    gone = loss(turn)
+    if gone is None or not gone.exact:
+        return None
+    if name == "n_lost":
+        return gone.tokens
+    return gone.ms if turn.prompt_ms is not None else turn.lost_ms
+
+
 def _turn(number: int, turn: TurnRecord) -> TurnSnapshot:
+    lost = _value(turn, "n_lost")
     return TurnSnapshot(
         turn=number,
         outcome=turn.outcome,
@@ -98,7 +114,7 @@ def _turn(number: int, turn: TurnRecord) -> TurnSnapshot:
         cause=turn.cause,
         n_prompt=turn.n_prompt,
         n_cached=turn.n_cached,
-        n_lost=turn.n_lost,
+        n_lost=None if lost is None else int(lost),
         line=turn.lines[0],
     )
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckptlog import analyze
 from ckptlog.gate.baseline import against, choose, read_baseline, render_baseline
 from ckptlog.gate.errors import BaselineError
 from ckptlog.gate.policy import Policy
@@ -19,12 +20,14 @@ from ckptlog.gate.verdict import CheckVerdict
 from ckptlog.records import CheckpointSettings, Report
 from ckptlog.report.compare import compare
 from ckptlog.report.compare_text import render_compare
+from ckptlog.report.digest import digest
 from ckptlog.report.matching import matching
 from ckptlog.report.snapshot import Snapshot, snapshot
 
 from ..report.build import a_rejection, a_report, a_run, a_source, a_turn, an_evicted_turn, evicted, healthy
 
 MakePolicy = Callable[[str], Policy]
+ROOT = Path(__file__).parents[2]
 
 
 def session(*turns: Any, **run: Any) -> Report:
@@ -313,7 +316,7 @@ def test_a_mended_failure_outweighs_a_little_reuse() -> None:
 
 
 def test_sums_that_leave_turns_out_say_so_in_full() -> None:
-    said = text(BEFORE, session(*AFTER.turns[:2], an_evicted_turn(3, 90, 9138, lost_ms=None)))
+    said = text(BEFORE, session(*AFTER.turns[:2], an_evicted_turn(3, 90, 9138, lost_ms=None, prompt_ms=None)))
     (row,) = [line for line in said.splitlines() if "lost_ms" in line]
     assert "worse" not in row
     assert "      not known in 1 turn of the new log\n" in said
@@ -336,3 +339,28 @@ def test_a_turn_that_was_put_in_or_left_out_moves_no_other() -> None:
     assert len(matching(long, long[:2000] + long[2003:])) >= 4990
     changed = [-1 if n % 97 == 50 else size for n, size in enumerate(long)]
     assert len(matching(long, changed)) == sum(size >= 0 for size in changed)
+
+
+# --- what was lost -------------------------------------------------------------------------------------
+
+
+def test_what_was_held_elsewhere_is_lost_as_in_the_report() -> None:
+    """The log's own figures: 10 of 2,779 tokens shared with the slot, 2,642 saved in the RAM prompt cache."""
+    report = analyze(ROOT / "sample_logs" / "held-elsewhere.log").report
+    found = snapshot(report, "held-elsewhere.log")
+    assert found.sums["n_lost"] == 2652 == digest(report).lost.tokens
+    assert found.sums["lost_ms"] == pytest.approx(digest(report).lost.ms, abs=0.1)
+    assert [turn.n_lost for turn in found.turns if turn.cause == "slot-taken"] == [2642]
+
+
+def test_a_loss_of_which_only_bounds_are_known_is_in_no_sum() -> None:
+    report = session(an_evicted_turn(1, 100, n_common=None, n_lost=None, lost_ms=None, n_common_range=(500, 600)))
+    found = snapshot(report, "a.log")
+    assert (found.sums["n_lost"], found.unknown["n_lost"], found.unknown["lost_ms"]) == (0, 1, 1)
+
+
+def test_a_slot_taken_from_a_conversation_is_worse_than_before() -> None:
+    turn = an_evicted_turn(1, 100, cause="slot-taken", n_known=2642, n_common=10, n_lost=10)
+    held = msgspec.structs.replace(turn, cause="other-conversation", n_known=10, n_lost=10)
+    (change,) = compare(snapshot(session(held), "a.log"), snapshot(session(turn), "b.log")).worse
+    assert (change.old.n_lost, change.new.n_lost) == (10, 2642)
