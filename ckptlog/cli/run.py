@@ -50,7 +50,7 @@ def run(
     happen; the report comes on stdout when it ends. Signals go to the server, its exit code is the
     exit code here (128 + n if signal n ended it).
     """
-    from ckptlog.watch.advice import live
+    from ckptlog.watch.advice import Advice
     from ckptlog.watch.child import Child
     from ckptlog.watch.screen import Screen
     from ckptlog.watch.session import Session
@@ -66,11 +66,12 @@ def run(
     except OSError as error:
         raise UsageError(f"can't keep the log in {path}: {(error.strerror or str(error)).lower()}") from None
     with file:
+        advice = Advice(path)
         screen = Screen(path, sys.stderr, failures_only=True, live=False)
 
         def on_turn(turn: TurnRecord) -> None:
             with contextlib.suppress(OSError):  # nobody reads stderr any more: the server runs on
-                screen.turn(live(turn, path))
+                screen.turn(advice.live(turn, session.analyzer))
 
         session = Session(path, on_turn)
         child = Child(args, environment, file)

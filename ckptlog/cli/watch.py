@@ -63,7 +63,7 @@ def watch(
     """
     from ckptlog.intake.follow import Pipe, follow_file
     from ckptlog.intake.sources import Source
-    from ckptlog.watch.advice import live
+    from ckptlog.watch.advice import Advice
     from ckptlog.watch.hook import Hook
     from ckptlog.watch.screen import Screen
     from ckptlog.watch.session import Session
@@ -77,13 +77,14 @@ def watch(
         raise UsageError("--tee passes on what comes through a pipe; the log here is a file")
     screen = Screen(Source(log).name, sys.stderr if tee else sys.stdout, json=json, live=not (tee or json))
     hook = Hook(command, screen.tell) if command is not None else None
+    advice = Advice(log)
     quiet = new
 
     def on_turn(turn: TurnRecord) -> None:
         if quiet:
             screen.totals.add(turn)
             return
-        shown = live(turn, log)
+        shown = advice.live(turn, session.analyzer)
         screen.turn(shown)
         met = condition is not None and condition.holds(turn)
         if hook is not None and (met if condition is not None else turn.failed):

@@ -9,13 +9,13 @@ from ckptlog.report.brief import do
 from ckptlog.report.loss import loss
 from ckptlog.report.page import Page
 from ckptlog.report.safe import quote, safe_text
-from ckptlog.report.text_findings import quoted
+from ckptlog.report.text_findings import quoted, without_asides
 from ckptlog.report.words import duration, label, percent, plural
 
 _STYLES = {"failed": "bold red", "error": "red", "cancelled": "yellow", "unknown": "yellow"}
 #: lines that a failure's sentence may take, and what to do about it
 _SAYS_LINES = 2
-_DO_LINES = 2
+_DO_LINES = 4
 
 HEADING = "    time slot    task   prompt   cached  outcome             cost"
 
@@ -49,7 +49,7 @@ def explanation(turn: TurnRecord, width: int = 80) -> list[Text]:
         head = f"          line {shown.line}: "
         page.line(Text.assemble(head, (quoted(shown, max(20, width - len(head))), "dim")))
     if turn.fixes:
-        page.para(safe_text(do(turn.fixes[0])), first="          do: ", limit=_DO_LINES, style="bold")
+        page.para(safe_text(do(without_asides(turn.fixes[0]))), first="          do: ", limit=_DO_LINES, style="bold")
     return page.lines
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from ckptlog import analyze
-from ckptlog.watch.advice import live
+from ckptlog.records import TurnRecord
+from ckptlog.watch.advice import Advice
 from ckptlog.watch.lines import Totals, explanation, turn_line
+from ckptlog.watch.session import Session
 
 from .conftest import ROOT, SAMPLES, Start
 
@@ -42,25 +44,56 @@ def seen(start: Start, log: bytes, *options: str) -> tuple[str, str]:
     return out.decode(), err.decode()
 
 
-def test_no_number_that_only_a_replay_can_find(start: Start) -> None:
+def advised(path: Path, advice: Advice) -> list[tuple[TurnRecord, TurnRecord]]:
+    """Each turn that failed as it ended, and as it is shown."""
+    found: list[tuple[TurnRecord, TurnRecord]] = []
+    session = Session(
+        str(path),
+        lambda turn: found.append((turn, advice.live(turn, session.analyzer))) if turn.failed else None,
+    )
+    data = path.read_bytes()
+    for start in range(0, len(data), 20_000):
+        session.take(data[start : start + 20_000])
+    session.finish()
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["evicted-system-prompt", "older-build", "thinned-checkpoint", "sparse-checkpoints", "default-level"]
+)
+def test_the_advice_is_the_diagnosis_own(name: str) -> None:
+    path = ROOT / "sample_logs" / f"{name}.log"
+    wanted = [turn.fixes for turn in analyze(path).report.turns if turn.failed]
+    assert wanted
+    assert [shown.fixes for _, shown in advised(path, Advice("server.log"))] == wanted
+
+
+def test_what_is_shown_is_no_change_to_the_turn() -> None:
+    (pair,) = advised(ROOT / "sample_logs" / "evicted-system-prompt.log", Advice("server.log"))
+    turn, shown = pair
+    assert turn is not shown
+    assert " ".join(shown.fixes[0].flags) == "--ctx-checkpoints 4 --checkpoint-min-step 8192"
+
+
+def test_no_number_that_only_a_replay_can_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no replay is left, the command that does one is told instead of an estimate."""
+    monkeypatch.setattr("ckptlog.watch.advice.MOST_TURNS", 7)  # the turn that fails is the 7th
+    advice = Advice("server.log")
+    path = ROOT / "sample_logs" / "evicted-system-prompt.log"
+    assert [len(shown.fixes[0].flags) for _, shown in advised(path, advice)] == [4]
+    (pair,) = advised(path, advice)
+    assert pair[1].fixes[0].text.endswith(": ckptlog whatif server.log")
+    assert not any("--ctx-checkpoints" in fix.flags for fix in pair[1].fixes)
+
+
+def test_watch_and_its_json_show_the_number(start: Start) -> None:
     log = (ROOT / "sample_logs" / "evicted-system-prompt.log").read_bytes()
     out, _ = seen(start, log)
-    assert "ckptlog whatif" in " ".join(out.split())
-    assert "--ctx-checkpoints" not in out
+    assert "do: --ctx-checkpoints 4 --checkpoint-min-step 8192: With the wide" in out
     assert "be computed" not in out
     out, _ = seen(start, log, "--json")
     (failed,) = [turn for turn in map(json.loads, out.splitlines()) if turn["failed"]]
-    assert not any("--ctx-checkpoints" in fix["flags"] for fix in failed["fixes"])
-
-
-def test_the_diagnosis_keeps_its_number() -> None:
-    turns = analyze(ROOT / "sample_logs" / "evicted-system-prompt.log").report.turns
-    (failed,) = [turn for turn in turns if turn.failed]
-    before = [fix.flags for fix in failed.fixes]
-    shown = live(failed, "server.log")
-    assert "ckptlog whatif server.log" in shown.fixes[0].text
-    assert [fix.flags for fix in failed.fixes] == before
-    assert live(turns[0], "server.log") is turns[0]
+    assert failed["fixes"][0]["flags"] == ["--ctx-checkpoints", "4", "--checkpoint-min-step", "8192"]
 
 
 def test_an_error_comes_with_its_reason_and_what_to_do(start: Start) -> None:
