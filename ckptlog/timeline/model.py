@@ -272,8 +272,10 @@ class Run:
     n_batch: int | None = None
     n_ubatch: int | None = None
     kv_unified: bool | None = None
-    #: of a unified cache, where a slot may take only a part (--kv-unified-per-slot)
-    n_ctx_pool: int | None = None
+    #: a slot's share of -c, where it gets less than that: the model was not trained for so much, or
+    #: --kv-unified-per-slot says so
+    n_ctx_share: int | None = None
+    n_ctx_train: int | None = None
     checkpoints_enabled: bool | None = None
     checkpoints_max: int | None = None
     checkpoints_min_step: int | None = None
@@ -306,9 +308,10 @@ class Run:
         """Tokens of all slots together; null where the log doesn't tell whether they share them."""
         if self.kv_unified is None or self.n_ctx_slot is None:
             return None
+        share = self.n_ctx_share or self.n_ctx_slot
         if self.kv_unified:
-            return self.n_ctx_pool or self.n_ctx_slot
-        return self.n_slots * self.n_ctx_slot if self.n_slots is not None else None
+            return share
+        return self.n_slots * share if self.n_slots is not None else None
 
     @property
     def memory(self) -> Memory:

@@ -114,7 +114,21 @@ def _kv_unified_per_slot(run: Run, e: Event) -> None:
     """The server then allows a slot less than the whole of the cache that all share."""
     run.kv_unified = True
     if e.of.wording == "capping":
-        run.n_ctx_pool = _int(e, "n_ctx_slot")
+        run.n_ctx_share = run.n_ctx_share or _int(e, "n_ctx_slot")
+
+
+def _n_ctx_train(field: str) -> Callable[[Run, Event], None]:
+    """A draft model says the same of itself, and may have been trained for less: it caps nothing."""
+
+    def apply(run: Run, e: Event) -> None:
+        run.n_ctx_train = max(run.n_ctx_train or 0, _int(e, field) or 0) or None
+
+    return apply
+
+
+def _slot_ctx_capped(run: Run, e: Event) -> None:
+    """The server's word that the training context is the most a slot gets."""
+    run.n_ctx_share, run.n_ctx_train = _int(e, "n_ctx"), _int(e, "n_ctx_train")
 
 
 def _slots_debug(run: Run, e: Event) -> None:
@@ -168,6 +182,10 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "n_batch": _set("n_batch"),
     "n_ubatch": _set("n_ubatch"),
     "n_ctx_seq": _set("n_ctx_slot"),
+    "n_ctx_train": _n_ctx_train("n"),
+    "n_ctx_seq_below_train": _n_ctx_train("n_train"),
+    "n_ctx_seq_above_train": _n_ctx_train("n_train"),
+    "slot_ctx_capped": _slot_ctx_capped,
     "kv_unified": _kv_unified,
     "swa_full_cache": _flag("swa_full"),
     "swa_cells": _swa_cells,

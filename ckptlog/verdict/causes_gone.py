@@ -6,6 +6,8 @@ from ckptlog.records import Fix
 from ckptlog.timeline.model import Checkpoint
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
+from ckptlog.verdict.fixes import no_shift
+from ckptlog.verdict.room import larger_context, no_more
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
 
@@ -142,8 +144,8 @@ class ShiftCleared(CauseRule):
             f"A context shift in an earlier turn (line {shift[1]}) deleted a slice of this conversation; the slot's "
             "checkpoints went with it.",
             "derived",
-            [fixes.larger_context(case.run, size)],
-            present(fixes.not_cache_reuse(case.run)),
+            present(larger_context(case.run, size, size // 2 + 1), no_shift(case.run)),
+            present(no_more(case.run, size // 2 + 1), fixes.not_cache_reuse(case.run)),
         )
 
 

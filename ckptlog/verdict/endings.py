@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.verdict import faults, fixes
+from ckptlog.timeline.model import Run
+from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
+from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged
+from ckptlog.verdict.room import larger_context, most_of_a_slot, no_more
 from ckptlog.verdict.rule import Finding
+from ckptlog.verdict.showing import present
 
 
 def _round_up(n: int, step: int = 1024) -> int:
@@ -42,27 +46,39 @@ def rejection(case: Case, judged: Judged) -> Finding:
         )
     else:
         text = "The prompt is longer than the slot's context. The request was refused (HTTP 400), nothing was processed."
-    todo: list[Fix] = []
-    if judged.variant == "near-miss" and n_prompt is not None:
-        todo.append(
-            Fix("shorten-history", "Let the client compact or cut its history a little earlier: this was a near miss.")
-        )
-        todo.append(fixes.larger_context(case.run, n_prompt + 1024))
+    near = judged.variant == "near-miss"
+    compact = "Let the client compact or cut its history a little earlier: this was a near miss."
+    if not near:
+        compact = "Or let the client compact its history before it reaches the limit."
+    shorter = Fix("shorten-history", compact)
+    if n_prompt is None:
+        todo, not_todo = [shorter], []
     else:
-        if n_prompt is not None:
-            todo.append(fixes.larger_context(case.run, n_prompt + 1024))
-        todo.append(Fix("shorten-history", "Or let the client compact its history before it reaches the limit."))
-    slots = 1 if run.kv_unified else run.n_slots or 1
-    if n_prompt is not None and isinstance(limit, int) and n_prompt < limit * slots and slots > 1:
-        todo.insert(0, Fix(
-            "fewer-slots",
-            f"{slots} slots share the context: with fewer slots this prompt fits ({limit:,} tokens each now).",
-            ["--parallel", str(max(1, limit * slots // (n_prompt + 1024)))],
-        ))  # fmt: skip
-    not_todo = [
-        Fix("checkpoints", "Checkpoint flags: a refused prompt never gets that far.", ["--ctx-checkpoints"]),
-    ]
+        larger = larger_context(run, n_prompt + 1024, n_prompt + 1)
+        todo = present(shorter, larger) if near else present(larger, shorter)
+        not_todo = present(no_more(run, n_prompt + 1))
+    fewer = _fewer_slots(run, n_prompt, limit)
+    if fewer is not None:
+        todo.insert(0, fewer)
+    not_todo.append(
+        Fix("checkpoints", "Checkpoint flags: a refused prompt never gets that far.", ["--ctx-checkpoints"])
+    )
     return Finding("prompt-too-long", text, "observed", todo, not_todo)
+
+
+def _fewer_slots(run: Run, n_prompt: int | None, limit: object) -> Fix | None:
+    """Where the prompt would fit if fewer slots shared the context."""
+    slots = 1 if run.kv_unified else run.n_slots or 1
+    if n_prompt is None or not isinstance(limit, int) or slots < 2:
+        return None
+    room = run.n_ctx or limit * slots
+    if n_prompt >= min(room, most_of_a_slot(run) or room):
+        return None
+    return Fix(
+        "fewer-slots",
+        f"{slots} slots share the context: with fewer slots this prompt fits ({limit:,} tokens each now).",
+        ["--parallel", str(max(1, room // (n_prompt + 1024)))],
+    )
 
 
 def limit_stop(case: Case, judged: Judged) -> Finding:
@@ -80,11 +96,14 @@ def limit_stop(case: Case, judged: Judged) -> Finding:
     if run.shift_unsupported:
         text += " Context shift can't be used with this model's memory."
     per_slot = (limit or 4096) + max(2048, (turn.n_generated or 0) * 2)
-    todo = [
-        fixes.larger_context(case.run, per_slot),
+    least = (limit or 0) + 1
+    todo = present(
+        larger_context(run, per_slot, least),
         Fix("shorten-history", "Or leave more room for the answer: compact the history earlier."),
-    ]
-    not_todo = [Fix("max-tokens", "A larger max_tokens: the context was full, not the budget.")]
+    )
+    not_todo = present(
+        Fix("max-tokens", "A larger max_tokens: the context was full, not the budget."), no_more(run, least)
+    )
     if run.shift_unsupported or run.memory in ("hybrid", "recurrent"):
         not_todo.append(Fix("context-shift", "--context-shift: this memory can't be shifted.", ["--context-shift"]))
     else:
@@ -125,17 +144,15 @@ def context_shift(case: Case, judged: Judged) -> Finding:
     limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
     # what the turn would have needed without a shift: its prompt and all of its answer
     needed = (turn.n_prompt or limit) + (turn.n_generated or gone)
-    todo = [fixes.larger_context(case.run, max(limit * 2, needed + 256))]
-    old = run.build_max is not None and run.build_max < 6301
-    if old:
-        todo.append(Fix("no-shift", "Or refuse instead of deleting.", ["--no-context-shift"]))
-    else:
-        todo.append(Fix("no-shift", "Or start the server without --context-shift: then the client is told that the context is full."))
+    todo = present(larger_context(run, max(limit * 2, needed + 256), limit + 1), no_shift(run))
     if judged.variant == "head":
         todo.append(Fix("keep-the-prompt", 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).', ["--keep", "-1"]))
     return Finding(
         "context-full", text, judged.confidence, todo,
-        [Fix("checkpoints", "Checkpoint flags: they don't give the context more room.", ["--ctx-checkpoints"])],
+        present(
+            no_more(run, limit + 1),
+            Fix("checkpoints", "Checkpoint flags: they don't give the context more room.", ["--ctx-checkpoints"]),
+        ),
     )  # fmt: skip
 
 
@@ -173,7 +190,15 @@ def error(case: Case, judged: Judged) -> Finding:
     if reason in ("shift_disabled", "shift_shared"):
         why = "shared between several choices (n > 1)" if reason == "shift_shared" else "not to be shifted here"
         text = f"The context was full, and the prompt is {why}: the request ended with an error."
-        return Finding("shift-refused", text, "observed", [fixes.larger_context(case.run, (case.run.n_ctx_slot or 4096) * 2)])
+        size = case.run.n_ctx_slot or 4096
+        return Finding(
+            "shift-refused", text, "observed",
+            present(
+                larger_context(case.run, size * 2, size + 1),
+                Fix("shorten-history", "Or let the client compact its history before it reaches the limit."),
+            ),
+            present(no_more(case.run, size + 1)),
+        )  # fmt: skip
     said = turn.error_fields.get("text")
     text = "The request ended with an error of the server" + (f": {said}" if said else ".")
     return Finding("server-error", text, "observed")

@@ -191,6 +191,16 @@ def larger_ram_cache(run: Run) -> Fix | None:
     )
 
 
+def no_shift(run: Run) -> Fix:
+    """Up to b6300 the server shifts unless it is told not to."""
+    if run.build_max is not None and run.build_max < 6301:
+        return Fix("no-shift", "Or refuse instead of deleting.", ["--no-context-shift"])
+    return Fix(
+        "no-shift",
+        "Or start the server without --context-shift: then the client is told that the context is full.",
+    )
+
+
 def swa_full(run: Run) -> Fix | None:
     if run.memory != "swa" or run.swa_full:
         return None
@@ -200,14 +210,6 @@ def swa_full(run: Run) -> Fix | None:
         "the full context's memory for those layers.",
         ["--swa-full"],
     )
-
-
-def larger_context(run: Run, per_slot: int) -> Fix:
-    """``-c`` is shared between the slots unless the KV cache is unified."""
-    slots = 1 if run.kv_unified else run.n_slots or 1
-    total = -(-per_slot // 1024) * 1024 * slots
-    shared = f" ({slots} slots share -c)" if slots > 1 else ""
-    return Fix("larger-context", f"Give each slot at least {per_slot:,} tokens: -c {total}{shared}.", ["-c", str(total)])
 
 
 # ------------------------------------------------------------------ what would not help

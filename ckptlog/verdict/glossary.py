@@ -180,7 +180,8 @@ FIXES: dict[str, str] = {
     "larger-context": """
         A larger context
 
-        -c N; with several slots each gets its share unless the cache is unified.""",
+        -c N; with several slots each gets its share unless the cache is unified. From b6901 on no slot gets more
+        than the model was trained for (n_ctx_train), whatever -c says.""",
     "fewer-slots": """
         Fewer slots
 
