@@ -9,10 +9,11 @@ from ckptlog.records import Report, TurnRecord
 
 
 class Verdicts:
-    """The report behind a what-if: whose log it is of, and what became of each turn in it."""
+    """The report behind a what-if: whose log it is of (unless who asks knows that), and what became of each
+    turn in it."""
 
-    def __init__(self, report: Report) -> None:
-        self.sources, self.tool = report.sources, report.tool
+    def __init__(self, report: Report, *, named: bool = True) -> None:
+        self.sources, self.tool = report.sources if named else [], report.tool
         self._turns = report.turns
 
     @cached_property

@@ -96,7 +96,7 @@ class Imaginer:
 
         with self._following:
             if self._base is None:
-                self._base = replay_runs(self._timeline.runs()), Verdicts(self.report)
+                self._base = replay_runs(self._timeline.runs()), Verdicts(self.report, named=False)
         replayed, verdicts = self._base
         return whatif_of(replayed, flags, verdicts)
 
