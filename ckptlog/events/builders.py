@@ -7,7 +7,7 @@ of their numbers written out; that takes a third of the time of a generic loop o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ckptlog.events.event import Event, Wording
@@ -18,8 +18,8 @@ Builder = Callable[
     [int, int | None, int, Sequence[int | None], Sequence[float | None], str | None], Event | None
 ]
 
-#: rows of (line number, microseconds, port, slot, task, one value a field, and the raw line if it is kept)
-RowBuilder = Callable[[Iterable[tuple[Any, ...]]], list[Event]]
+#: a list for each column: line numbers, those that the builder was made for, and the raw lines if they are kept
+ColumnBuilder = Callable[..., list[Event]]
 
 
 class NumberField(NamedTuple):
@@ -75,18 +75,30 @@ def builder(
     return _compiled(lines, of, constants)  # type: ignore[no-any-return]
 
 
-def row_builder(
-    of: Wording, names: Sequence[str], unread: Sequence[str], constants: dict[str, Any], *, with_text: bool
-) -> RowBuilder:
-    """The function for rows of one shape; fields named in ``unread`` are null."""
-    pairs = [_pair(name, f"v{i}") for i, name in enumerate(names)] + [_pair(name, "None") for name in unread]
+def column_builder(
+    of: Wording,
+    columns: Sequence[str],
+    fields: Mapping[str, str],
+    unread: Sequence[str],
+    constants: dict[str, Any],
+    *,
+    with_text: bool,
+) -> ColumnBuilder:
+    """The function for columns of lines of one shape.
+
+    ``columns`` are ``stamp``, ``port``, ``slot``, ``task`` as far as the lines have them, and one for each key of ``fields``,
+    which has the field's name; fields named in ``unread`` are null.
+    """
+    pairs = [_pair(name, column) for column, name in fields.items()] + [_pair(name, "None") for name in unread]
     if constants:
         pairs.append("**constants")
-    row = ", ".join(["no", "t", "port", "slot", "task", *(f"v{i}" for i in range(len(names)))])
+    read = ["no", *columns, *(["text"] if with_text else [])]
+    heads = [name if name in columns else "None" for name in ("stamp", "port", "slot", "task")]
     text = "text" if with_text else "None"
-    row += ", text" if with_text else ""
-    event = f"Event(of, no, t, port, slot, task, {{{', '.join(pairs)}}}, {text}, kind)"
-    return _compiled([f"def build(rows): return [{event} for {row} in rows]"], of, constants)  # type: ignore[no-any-return]
+    event = f"Event(of, no, {', '.join(heads)}, {{{', '.join(pairs)}}}, {text}, kind)"
+    return _compiled(  # type: ignore[no-any-return]
+        [f"def build(*columns): return [{event} for {', '.join(read)}, in zip(*columns)]"], of, constants
+    )
 
 
 def _pair(name: str, value: str) -> str:

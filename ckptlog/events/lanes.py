@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ckptlog.events.block_lane import BlockLane, block_lane
 from ckptlog.events.event import Event
 from ckptlog.events.lane import Lane, lane
+from ckptlog.events.plan import Plan
 from ckptlog.events.shape_book import ShapeBook
 from ckptlog.events.shapes import LINE_HEADS
 
@@ -22,6 +24,8 @@ MOST_KEYS = 64
 #: a key with more lanes than this is no help
 MOST_LANES = 16
 
+AnyLane = Lane | BlockLane
+
 
 class Lanes:
     """Learns lanes from the lines that went the long way."""
@@ -30,8 +34,8 @@ class Lanes:
         self.book = book
         self.blocks = blocks
         self._key_at = -1
-        self._by_key: dict[bytes, list[Lane]] = {}
-        self._lanes: dict[int, Lane | None] = {}
+        self._by_key: dict[bytes, list[AnyLane]] = {}
+        self._lanes: dict[int, AnyLane | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_key)
@@ -40,17 +44,16 @@ class Lanes:
         """``line`` is one of ``count`` that have this plan."""
         if count < WORTH_LINES:
             return
-        plan = self.book.plans[number]
-        if number not in self._lanes:
-            self._lanes[number] = lane(plan, line, self.blocks.get(plan.wording.kind))
-        found = self._lanes[number]
-        if found is None:
-            return
         data = line.encode()
         if self._key_at < 0:
             self._key_at = min(
                 (at for head in LINE_HEADS if (at := data.find(head.encode())) >= 0), default=-1
             )
+        if number not in self._lanes:
+            self._lanes[number] = self._lane(self.book.plans[number], line)
+        found = self._lanes[number]
+        if found is None:
+            return
         key = data[self._key_at : self._key_at + KEY_BYTES]
         if self._key_at >= 0 and (key in self._by_key or len(self._by_key) < MOST_KEYS):
             lanes = self._by_key.setdefault(key, [])
@@ -58,6 +61,12 @@ class Lanes:
             if found not in lanes and len(lanes) < MOST_LANES:
                 lanes.append(found)
                 lanes.sort(key=_by_use)
+
+    def _lane(self, plan: Plan, line: str) -> AnyLane | None:
+        names = self.blocks.get(plan.wording.kind)
+        if names is not None and self._key_at >= 0:
+            return block_lane(plan, line, names, self._key_at)
+        return lane(plan, line)
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], pl.DataFrame]:
         """Of lines (no, line): the events of those that a lane takes, and the other lines, in order."""
@@ -86,5 +95,5 @@ class Lanes:
         return events, pl.concat(rest).sort("no")
 
 
-def _by_use(one: Lane) -> int:
+def _by_use(one: AnyLane) -> int:
     return -one.taken

@@ -1,0 +1,106 @@
+"""A lane for messages that come in blocks of many lines (a listing): neighbouring lines become one event.
+
+A server prints the same listing again and again, with an entry more or less. So what stands behind the stamp is read once
+for all lines that are the same there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ckptlog.events.event import Event
+from ckptlog.events.lane import PLACES, pattern_of, read_values, values
+from ckptlog.events.lane_pattern import LanePattern
+from ckptlog.events.plan import Plan
+
+
+@dataclass(slots=True)
+class BlockLane:
+    """Lines of a shape; each block becomes one event with ``rows``, a tuple of the fields ``names`` for each line.
+
+    What stands before the ``at``-th byte of a line looks like ``head``, the rest like ``body``.
+    """
+
+    plan: Plan
+    names: tuple[str, ...]
+    at: int
+    head: LanePattern
+    body: LanePattern
+    #: lines taken so far
+    taken: int = 0
+    _body_values: list[pl.Expr] = field(init=False)
+    _head_values: list[pl.Expr] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._body_values = values(self.plan, self.body.groups)
+        self._head_values = values(self.plan, self.head.groups)
+
+    def read(self, frame: pl.DataFrame) -> tuple[list[Event], int, pl.DataFrame]:
+        """Of lines (no, line): the lane's events, of how many lines, and the lines that are not the lane's."""
+        line = frame["line"].cast(pl.Binary)
+        parts = line.bin.slice(self.at).alias("body").to_frame()
+        distinct = parts["body"].unique()
+        texts = distinct.cast(pl.String, strict=False)
+        table, sound = read_values(texts, self.body.text, self.body.groups, self._body_values)
+        if table is None:
+            return [], 0, frame
+        if sound is not None:
+            distinct, table = distinct.filter(sound), table.filter(sound)
+        known = distinct.to_frame().with_row_index("which")
+        which = parts.join(known, on="body", how="left", maintain_order="left")["which"]
+        heads = line.bin.slice(0, self.at).cast(pl.String, strict=False)
+        own = which.is_not_null() & heads.str.contains(self.head.text)
+        rest = frame.clear()
+        if not own.all():
+            frame, rest, which, heads = frame.filter(own), frame.filter(~own), which.filter(own), heads.filter(own)
+            if not frame.height:
+                return [], 0, rest
+        return list(self._blocks(frame["no"], heads, which, table)), frame.height, rest
+
+    def _blocks(self, no: pl.Series, heads: pl.Series, which: pl.Series, table: pl.DataFrame) -> Iterator[Event]:
+        of = self.plan.wording
+        fields = self._rows(table)
+        rows = [fields[i] for i in which.to_list()]
+        places = [name for name in PLACES if name in table.columns]
+        apart = no.diff().fill_null(0) != 1
+        for name in places:
+            place = table[name].gather(which)
+            apart |= place.ne_missing(place.shift(1))
+        begins = apart.arg_true()
+        first, _ = read_values(heads.gather(begins), self.head.text, self.head.groups, self._head_values)
+        starts = begins.to_list()
+        nothing = [None] * len(starts)
+        entry = which.gather(begins)
+        numbers = no.gather(begins).to_list()
+        times = nothing if first is None else first["stamp"].to_list()
+        owners = [table[name].gather(entry).to_list() if name in places else nothing for name in PLACES]
+        for at, end, number, t, port, slot, task in zip(
+            starts, [*starts[1:], len(rows)], numbers, times, *owners, strict=True
+        ):
+            yield Event(of, number, t, port, slot, task, {"rows": rows[at:end]}, None, of.kind)
+
+    def _rows(self, table: pl.DataFrame) -> list[tuple[Any, ...]]:
+        """The named fields of each row; those that the shape doesn't have are null."""
+        columns = {self.plan.numbers[int(name[1:])].name: name for name in table.columns if name.startswith("f")}
+        nothing = [None] * table.height
+        lists = [table[columns[name]].to_list() if name in columns else nothing for name in self.names]
+        return list(zip(*lists, strict=True))
+
+
+def block_lane(plan: Plan, line: str, names: tuple[str, ...], at: int) -> BlockLane | None:
+    """The lane of a planned shape, made from an example; ``at``: the byte at which its message begins.
+
+    Null if it can't be told for certain, or if what stands before the message is more than a time.
+    """
+    if plan.constants or plan.keep_text:
+        return None
+    wanted = {i for i, of in enumerate(plan.numbers) if of.name in names}
+    pattern = pattern_of(plan, line, wanted)
+    cut = None if pattern is None else pattern.cut(len(line.encode()[:at].decode()))
+    if cut is None or set(cut[0].groups) - {"stamp"} or not cut[1].groups:
+        return None
+    return BlockLane(plan, names, at, *cut)
