@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 _PATIENCE_S = 1.0
 #: small chunks where the reading may be stopped between two of them
 _PARTIAL_CHUNK = 4 << 20
-#: objects between two looks for cycles: an analysis makes millions that stay, and looking at them every
-#: 700 costs a fifth of the time
-_GC_THRESHOLD = 200_000
 
 
 class _Bar:
@@ -117,7 +113,6 @@ def read(
         start_early(logs)
     from ckptlog.analysis import analyze
 
-    gc.set_threshold(_GC_THRESHOLD, 20, 20)
     bar = None if quiet or not sys.stderr.isatty() else _Bar(_total_bytes(logs))
     try:
         if partial:

@@ -1,4 +1,4 @@
-"""One anchored expression for all lines of a shape, made from an example; in the syntax of Rust's ``regex``."""
+"""One anchored expression for all lines of a shape, made from an example."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ckptlog.events.expressions import escaped
 from ckptlog.events.numbers import number_tokens
 
 #: characters that may belong to a number token (a hex one, too) and so must not touch a number
 _TOUCHY = re.compile(r"[0-9A-Fa-fxX_]")
 _PLAIN = re.compile(r"[0-9]+(\.[0-9]+)*")
-#: what Rust's expressions take for more than itself (they refuse some of what ``re.escape`` escapes)
-_SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$#&~-])")
 
 
 class Piece(NamedTuple):
@@ -24,7 +23,7 @@ class Piece(NamedTuple):
     group: str | None = None
 
     def __str__(self) -> str:
-        return f"({self.number})" if self.group else self.number or _SPECIAL.sub(r"\\\1", self.text)
+        return f"({self.number})" if self.group else self.number or escaped(self.text)
 
 
 class LanePattern(NamedTuple):

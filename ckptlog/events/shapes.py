@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from ckptlog.events.expressions import any_of
 from ckptlog.events.numbers import PADDED_NUMBER
-from ckptlog.grammar import MessageGrammar
+from ckptlog.grammar import Kind, MessageGrammar
 from ckptlog.intake.reader import Chunk
 
 #: a message of interest ends well before this; longer lines are free text at their tail
 SHAPE_CHARS = 3000
 #: heads that every line of the slots' and the server's own loggers has
 LINE_HEADS = ["slot ", "srv "]
+#: without their space, however a line is wrapped: what is in no such line is no message of theirs
+_LOGGERS = [head.strip() for head in LINE_HEADS]
 
 
 class LineFilter:
@@ -28,10 +31,11 @@ class LineFilter:
         self.flood_heads = [
             h for k in kinds if k.treatment == "text" and k.name not in needed for h in k.heads
         ]
-        self.literals = sorted(
-            {h for k in kinds if k.treatment != "ignored" and k.name in needed for h in k.heads}
-        )
-        self.known = sorted({h for k in kinds for h in k.heads})
+        needed_kinds = [k for k in kinds if k.treatment != "ignored" and k.name in needed]
+        self.literals = _heads(needed_kinds)
+        #: those of messages that another logger prints
+        self._others = any_of(_heads(k for k in needed_kinds if {*k.families} - {*_LOGGERS}))
+        self.known = _heads(kinds)
         self._special = [*self.flood_heads, *self.text_heads]
 
     def numbered(self, chunk: Chunk) -> pl.DataFrame:
@@ -41,13 +45,15 @@ class LineFilter:
     def candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The lines that may matter, in order: no, line, shape."""
         line = pl.col("line")
+        ours = frame["line"].str.contains_any(_LOGGERS)
+        others, frame = frame.filter(~ours), frame.filter(ours)
+        others = others.filter(line.str.contains(self._others))
         hit = frame["line"].str.contains_any(self.literals)
-        rest = frame.filter(~hit)
+        rest, frame = frame.filter(~hit), frame.filter(hit)
         # a line without letters behind its head (a row of ids) has no literal: it comes in as unknown ones do
         unknown = rest.filter(line.str.contains_any(LINE_HEADS)).filter(~line.str.contains_any(self.known))
-        frame = frame.filter(hit)
-        if unknown.height:
-            frame = pl.concat([frame, unknown]).sort("no")
+        if others.height or unknown.height:
+            frame = pl.concat([frame, others, unknown]).sort("no")
         special = frame["line"].str.contains_any(self._special) if self._special else None
         texts = pl.DataFrame()
         if special is not None and special.any():
@@ -69,3 +75,7 @@ class LineFilter:
         ends = (line.str.find(head, literal=True) + len(head.encode()) for head in self.text_heads)
         begin = line.cast(pl.Binary).bin.slice(0, pl.min_horizontal(*ends))
         return frame.with_columns(begin.cast(pl.String, strict=False).alias("shape"))
+
+
+def _heads(kinds: Iterable[Kind]) -> list[str]:
+    return sorted({head for kind in kinds for head in kind.heads})
