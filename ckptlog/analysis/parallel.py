@@ -34,13 +34,17 @@ def analyze_in_parts(path: str, count: int, progress: Callable[[int], None] | No
         helpers += [Helper(process, span) for process, span in zip(taken, spans[1:], strict=True)]
         part = Part(spans[0], None if progress is None else lambda n: progress(n * size // own))
         joined = Joined(path, [part.result(), *(helper.result() for helper in helpers)])
+        own_chosen, *others = joined.chosen()
+        for helper, chosen in zip(helpers, others, strict=True):
+            helper.ask(chosen)
         at = 0
-        workers: list[Part | Helper] = [part, *helpers]
-        for of, chosen in zip(workers, joined.chosen(), strict=True):
-            if chosen:
-                for i, fixes in of.number(chosen).items():
-                    joined.turns[at + i].fixes = fixes
-            at += of.turns
+        for numbered, turns in [
+            (part.number(own_chosen), part.turns),
+            *((helper.numbered(), helper.turns) for helper in helpers),
+        ]:
+            for i, fixes in numbered.items():
+                joined.turns[at + i].fixes = fixes
+            at += turns
     except (OSError, EOFError, msgspec.MsgspecError) as error:
         raise Undivided from error
     finally:
@@ -65,8 +69,12 @@ class Helper:
         self.turns = len(result.turns)
         return result
 
-    def number(self, chosen: list[int]) -> dict[int, list[Fix]]:
+    def ask(self, chosen: list[int]) -> None:
+        """Asks for the numbers in the fixes of these runs."""
         self.process.send(msgspec.msgpack.encode(chosen))
+
+    def numbered(self) -> dict[int, list[Fix]]:
+        """Waits for what was asked: as ``Part.number``."""
         return msgspec.msgpack.decode(self.process.receive(), type=dict[int, list[Fix]])
 
 

@@ -42,8 +42,8 @@ class BlockLane:
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], int, pl.DataFrame]:
         """Of lines (no, line): the lane's events, of how many lines, and the lines that are not the lane's."""
         line = frame["line"].cast(pl.Binary)
-        parts = line.bin.slice(self.at).alias("body").to_frame()
-        distinct = parts["body"].unique()
+        bodies = line.bin.slice(self.at).alias("body")
+        distinct = bodies.unique()
         texts = distinct.cast(pl.String, strict=False)
         table, sound = read_values(texts, self.body.text, self.body.groups, self._body_values)
         if table is None:
@@ -51,7 +51,7 @@ class BlockLane:
         if sound is not None:
             distinct, table = distinct.filter(sound), table.filter(sound)
         known = distinct.to_frame().with_row_index("which")
-        which = parts.join(known, on="body", how="left", maintain_order="left")["which"]
+        which = bodies.to_frame().join(known, on="body", how="left", maintain_order="left")["which"]
         heads = line.bin.slice(0, self.at).cast(pl.String, strict=False)
         own = which.is_not_null() & heads.str.contains(self.head.text)
         rest = frame.clear()
@@ -65,23 +65,28 @@ class BlockLane:
         of = self.plan.wording
         fields = self._rows(table)
         rows = [fields[i] for i in which.to_list()]
-        places = [name for name in PLACES if name in table.columns]
+        places = {name: table[name].gather(which) for name in PLACES if name in table.columns}
+        if "port" in self.head.groups:
+            places["port"] = self._of_heads(heads)["port"]
         apart = no.diff().fill_null(0) != 1
-        for name in places:
-            place = table[name].gather(which)
+        for place in places.values():
             apart |= place.ne_missing(place.shift(1))
         begins = apart.arg_true()
-        first, _ = read_values(heads.gather(begins), self.head.text, self.head.groups, self._head_values)
         starts = begins.to_list()
         nothing = [None] * len(starts)
-        entry = which.gather(begins)
         numbers = no.gather(begins).to_list()
-        times = nothing if first is None else first["stamp"].to_list()
-        owners = [table[name].gather(entry).to_list() if name in places else nothing for name in PLACES]
+        stamped = "stamp" in self.head.groups
+        times = self._of_heads(heads.gather(begins))["stamp"].to_list() if stamped else nothing
+        owners = [places[name].gather(begins).to_list() if name in places else nothing for name in PLACES]
         for at, end, number, t, port, slot, task in zip(
             starts, [*starts[1:], len(rows)], numbers, times, *owners, strict=True
         ):
             yield Event(of, number, t, port, slot, task, {"rows": rows[at:end]}, None, of.kind)
+
+    def _of_heads(self, heads: pl.Series) -> pl.DataFrame:
+        table, _ = read_values(heads, self.head.text, self.head.groups, self._head_values)
+        assert table is not None
+        return table
 
     def _rows(self, table: pl.DataFrame) -> list[tuple[Any, ...]]:
         """The named fields of each row; those that the shape doesn't have are null."""
@@ -94,13 +99,13 @@ class BlockLane:
 def block_lane(plan: Plan, line: str, names: tuple[str, ...], at: int) -> BlockLane | None:
     """The lane of a planned shape, made from an example; ``at``: the byte at which its message begins.
 
-    Null if it can't be told for certain, or if what stands before the message is more than a time.
+    Null if it can't be told for certain.
     """
     if plan.constants or plan.keep_text:
         return None
     wanted = {i for i, of in enumerate(plan.numbers) if of.name in names}
     pattern = pattern_of(plan, line, wanted)
     cut = None if pattern is None else pattern.cut(len(line.encode()[:at].decode()))
-    if cut is None or set(cut[0].groups) - {"stamp"} or not cut[1].groups:
+    if cut is None or not cut[1].groups:
         return None
     return BlockLane(plan, names, at, *cut)

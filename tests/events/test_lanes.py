@@ -81,6 +81,25 @@ def test_a_block_has_the_rows_of_its_lines() -> None:
     assert 0 < blocks < len(expected) / 4
 
 
+@pytest.mark.parametrize("before", ["", "\x1b[0m", "llama-1  | ", "0.01.000.{n:03d} I ", "[5001] 0.01.000.{n:03d} I "])
+def test_a_block_is_the_same_whatever_stands_before_its_lines(before: str) -> None:
+    entry = before + "srv        update:    - prompt 0x7f20{k:04x}: {k:7d} tokens, checkpoints: {c:2d},     0.529 MiB"
+    lines = [entry.format(n=n, k=n % 30, c=n % 7) for n in range(300)]
+    lines[200] = lines[200].replace(" tokens", " token s")
+    lines[250] = "x" + lines[250]
+    data = "\n".join(lines).encode()
+    events, tally, _ = read(data, by_lanes=True, blocks=True)
+    singles, long_tally, _ = read(data, by_lanes=False)
+    assert tally == long_tally
+    assert len(events) < len(singles) / 4
+    rows = [row for event in events for row in rows_of(event, BLOCK_KINDS["cache_entry"])]
+    assert rows == [rows_of(event, BLOCK_KINDS["cache_entry"])[0] for event in singles]
+    by_line = {event.line: event for event in singles}
+    for event in events:
+        single = by_line[event.line]
+        assert (event.t, event.port, event.slot, event.task) == (single.t, single.port, single.slot, single.task)
+
+
 def test_a_block_of_damaged_lines_is_none() -> None:
     """All numbers of one reading beyond any sense: nothing is left for an event, and each line is counted."""
     sound, damaged = [LINES[-1]] * 300, [LINES[-1].replace("1530", "9" * 25)] * 300
