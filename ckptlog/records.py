@@ -91,6 +91,8 @@ class RunRecord(msgspec.Struct):
     kv_unified: bool | None = None
     #: tokens of all slots together, where ``kv_unified`` is known
     n_ctx: int | None = None
+    #: prompts that the RAM prompt cache let go or did not take for want of room
+    prompt_cache_dropped: int = 0
 
 
 class MismatchRecord(msgspec.Struct):

@@ -152,6 +152,7 @@ def run_record(run: Run) -> RunRecord:
         port=run.port,
         kv_unified=run.kv_unified,
         n_ctx=run.n_ctx,
+        prompt_cache_dropped=run.prompt_cache_dropped,
     )
 
 

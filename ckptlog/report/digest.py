@@ -138,6 +138,11 @@ def _covers(fix: Fix, other: Fix) -> bool:
         return False
 
 
+def _next_to_nothing(turn: TurnRecord) -> bool:
+    """Whether at most a twentieth of the prompt came from the cache."""
+    return turn.n_cached is not None and (turn.n_processed or 0) >= 19 * turn.n_cached
+
+
 @dataclass(frozen=True)
 class Selection:
     """Some turns of a log, by ``--where``: their places in the whole log, from 1, of ``total``."""
@@ -181,9 +186,11 @@ class Digest:
     @cached_property
     def rewritten(self) -> list[Finding]:
         """Harmless by the rules, since next to nothing was shared, and yet worth telling: long
-        prompts whose head the client changes, so that nothing can ever be reused."""
+        prompts whose head the client changes, so that nothing can ever be reused. Where little was reused in
+        all, also those of memory that needs no checkpoint to reuse the few tokens in common."""
         groups: dict[str | None, list[Numbered]] = {}
-        for item in self.harmless:
+        reused = [item for item in self.turns if item.turn.outcome == "reused" and _next_to_nothing(item.turn)]
+        for item in [*self.harmless, *(reused if self.little_reused else ())]:
             turn = item.turn
             if turn.trigger == "prefix-rewritten" and (turn.n_processed or 0) >= _LONG_PROMPT:
                 groups.setdefault(turn.cause, []).append(item)
@@ -215,8 +222,7 @@ class Digest:
         slept = {item.number for item in self.slept}
         for item in self.turns:
             turn = item.turn
-            n_new, n_cached = turn.n_processed or 0, turn.n_cached
-            alone = n_cached is not None and n_new >= max(_LONG_PROMPT, 19 * n_cached)
+            alone = (turn.n_processed or 0) >= _LONG_PROMPT and _next_to_nothing(turn)
             apart = item.number not in slept and (turn.run, turn.slot) in used
             if alone and turn.outcome in (*HEALTHY, *FAILURES) and apart:
                 found.append(item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from rich.text import Text
@@ -161,18 +162,26 @@ def unshared_words(what: Digest) -> str:
 
 
 def unshared_advice(what: Digest) -> str:
-    """What to do about it, with the numbers of the server that has most of these turns to its name."""
-    last = what.unshared[-1].turn.run
-    run = next((run for run in what.report.runs if run.run == last), None)
+    """What to do about it, the cheapest first, with the numbers of the server that had most of these turns."""
+    ((most, _),) = Counter(item.turn.run for item in what.unshared).most_common(1)
+    run = next((run for run in what.report.runs if run.run == most), None)
     flags = f"--parallel {(run.n_slots or 1) + 1}" if run is not None else "--parallel"
     if run is not None and run.kv_unified is False and run.n_slots and run.n_ctx_slot:
         flags += f" -c {(run.n_slots + 1) * run.n_ctx_slot}"
-    words = f"If conversations take each other's slot, give each its own ({flags})"
     limit = run.prompt_cache_mib if run is not None else None
-    if limit is not None:
-        more = f"--cache-ram {int(limit * 2) or 8192}; now {f'{limit:,.0f} MiB' if limit else 'off'}"
-        words += f", or let them come back from the RAM prompt cache ({more})"
-    return f"{words}."
+    if limit is None:
+        return f"If conversations take each other's slot, give each its own ({flags})."
+    if limit and run is not None and not run.prompt_cache_dropped:
+        # what lost its slot is kept in RAM, all of it, and the server looked there
+        return (
+            "Nothing, if these were new conversations: what is new has to be read once. If they were not, the client "
+            "changes the beginning of its prompt: clocks, ids and file lists belong at its end."
+        )
+    more = f"--cache-ram {int(limit * 2) or 8192}; now {f'{limit:,.0f} MiB' if limit else 'off'}"
+    return (
+        f"If conversations take each other's slot, let them come back from the RAM prompt cache ({more}), or give "
+        f"each a slot of its own ({flags})."
+    )
 
 
 def cancelled_words(what: Digest) -> str:

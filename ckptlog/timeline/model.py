@@ -281,6 +281,8 @@ class Run:
     checkpoints_min_step: int | None = None
     prompt_cache_mib: float | None = None
     prompt_cache_enabled: bool | None = None
+    #: prompts that it let go or did not take for want of room
+    prompt_cache_dropped: int = 0
     context_shift: bool | None = None
     shift_unsupported: bool = False
     #: started with --embeddings: it then answers embedding, rerank and chat requests alike

@@ -51,6 +51,7 @@ class RamCacheMessages(StreamState):
         self.cache.skip_pending()
 
     def on_cache_state_too_big(self, e: Event) -> None:
+        self._need_run().prompt_cache_dropped += 1
         entry = self.cache.skip_pending()
         if entry is not None:
             self.cache.drop(Dropped(entry.n_tokens, e.line, e.text, "too-big"))
@@ -59,13 +60,17 @@ class RamCacheMessages(StreamState):
         self.cache.remove_obsolete(e.f["n_tokens"])
 
     def on_cache_making_room(self, e: Event) -> None:
-        self.cache.drop_oldest(e.line, e.text, "making-room")
+        self._let_go(e, "making-room")
 
     def on_cache_size_limit(self, e: Event) -> None:
-        self.cache.drop_oldest(e.line, e.text, "size-limit")
+        self._let_go(e, "size-limit")
 
     def on_cache_token_limit(self, e: Event) -> None:
-        self.cache.drop_oldest(e.line, e.text, "token-limit")
+        self._let_go(e, "token-limit")
+
+    def _let_go(self, e: Event, why: str) -> None:
+        self._need_run().prompt_cache_dropped += 1
+        self.cache.drop_oldest(e.line, e.text, why)
 
     def on_cache_looking(self, e: Event) -> None:
         self.cache.settle()

@@ -51,7 +51,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
     judged = judge_outcome(case)
     what, what_basis = (None, "observed") if judged.outcome in UNTRIGGERED else trigger(case)
     del what_basis
-    finding = _finding(case, judged)
+    finding = _finding(case, judged, what)
     failed = judged.outcome in FAILURES and judged.severity != "harmless"
     n_lost = _n_lost(case, judged)
     lost_ms = None
@@ -94,7 +94,7 @@ def _open_question(run: Run, turn: Turn) -> str:
     return "the beginning of this turn" if turn.list_visible else "what this turn reused (run with -lv 4)"
 
 
-def _finding(case: Case, judged: Judged) -> Finding | None:
+def _finding(case: Case, judged: Judged, what: str | None) -> Finding | None:
     match judged.outcome:
         case "arrival-rejection":
             return endings.rejection(case, judged)
@@ -116,7 +116,21 @@ def _finding(case: Case, judged: Judged) -> Finding | None:
             return endings.cancelled(case)
         case "restored":
             return _restored(case)
+        case "reused" if what == "prefix-rewritten":
+            return _head_changed(case)
     return None
+
+
+def _head_changed(case: Case) -> Finding | None:
+    """All in common was reused, by memory that can be cut back to any token, and a long prompt was anew all the same."""
+    turn = case.turn
+    if turn.n_common is None or (turn.n_processed or 0) < WORTH_TELLING:
+        return None
+    text = (
+        f"The prompt parts from what the slot held at token {turn.n_common:,}. If it is the same conversation, its "
+        "beginning was changed there (a clock, an id), and no flag helps; if it is another one, there was nothing to keep."
+    )
+    return Finding("", text, "observed", [fixes.stop_rewriting_head()])  # that it was reused is as sure as before
 
 
 def _restored(case: Case) -> Finding | None:

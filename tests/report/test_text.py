@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from ckptlog import analyze
 from ckptlog.records import CheckpointSettings, Fix, Report, TurnRecord
 from ckptlog.report.digest import Selection
 from ckptlog.report.text import render_text
@@ -297,6 +299,28 @@ def test_advice_for_conversations_that_share_a_slot_can_be_copied() -> None:
     run = {"n_slots": 1, "n_ctx_slot": 8192}
     split = flowing(a_report(turns, [a_run(**run, kv_unified=False, prompt_cache_mib=0.0)]))
     assert "(--parallel 2 -c 16384)" in split
-    assert "(--cache-ram 8192; now off)" in split
+    assert "(--cache-ram 8192; now off), or" in split, "host RAM is cheaper than a slot"
+    full = flowing(a_report(turns, [a_run(**run, prompt_cache_mib=3.0, prompt_cache_dropped=2)]))
+    assert "(--cache-ram 6; now 3 MiB), or" in full
     unified = flowing(a_report(turns, [a_run(**run, kv_unified=True)]))
     assert "give each its own (--parallel 2)." in unified
+
+
+def test_no_flag_is_advised_for_what_no_flag_brings_back() -> None:
+    """The RAM prompt cache is on and let nothing go: there was nothing of these prompts."""
+    turns = [a_turn(line, 3000, 0, outcome="cold", n_processed=3000) for line in (100, 200)]
+    text = flowing(a_report(turns, [a_run(n_slots=1, n_ctx_slot=8192, prompt_cache_mib=8192.0)]))
+    assert "Do: Nothing, if these were new conversations" in text
+    assert "--cache-ram" not in text
+    assert "--parallel" not in text
+
+
+@pytest.mark.parametrize("build", ["b8672", "b11549"])
+@pytest.mark.parametrize("memory", ["plain", "hybrid", "swa", "recurrent"])
+def test_a_clock_in_the_system_prompt_is_told_whatever_the_memory(build: str, memory: str) -> None:
+    """The clock stands at token 13 (one later with a BOS) of each prompt; plain memory needs no checkpoint for it."""
+    log = Path(__file__).parents[1] / "data" / "live" / build / memory / "rewritten-system-prompt.log.gz"
+    text = flowing(analyze(log).report)
+    assert "THE BEGINNING OF THE PROMPT CHANGED: HARDLY ANYTHING WAS REUSED 1 of 4 turns" in text
+    assert f"Turn 4 shared only {14 if memory == 'swa' else 13} tokens with what the slot held" in text
+    assert "Do: Make the client send the beginning of the prompt unchanged" in text
