@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from ckptlog.cli import command
 
-from ckptlog.cli import main
-
-sys.exit(main())
+command()

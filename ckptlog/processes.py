@@ -11,7 +11,9 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO
 
 #: from this size on a second process gains more than its imports cost
@@ -61,8 +63,14 @@ class Helper:
         return receive(self._process.stdout)
 
     def stop(self) -> None:
+        """Ends it, without waiting for the system to take back what it holds."""
         self._process.kill()
-        self._process.communicate()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                # what was never taken by a helper that is gone
+                with suppress(OSError):
+                    pipe.close()
+        threading.Thread(target=self._process.wait, daemon=True).start()
 
 
 _waiting: list[Helper] = []

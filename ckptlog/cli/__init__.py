@@ -11,9 +11,10 @@ import gc
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Iterator, MutableMapping, Sequence
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -139,9 +140,24 @@ def main(args: Sequence[str] | None = None) -> int:
     Errors become one line on stderr; a traceback is shown only with ``CKPTLOG_DEBUG=1``.
     """
     gc.set_threshold(_GC_THRESHOLD, 20, 20)
-    code = _run(args)
+    try:
+        code = _run(args)
+    finally:
+        gc.enable()  # a command may have done without
     let_go_of_streams()
     return code
+
+
+def command() -> NoReturn:
+    """The program ``ckptlog``: ``main`` with ``sys.argv``, and the end of the process.
+
+    It ends at once, unless a thread has work to finish: Python would take all modules and records apart first,
+    which takes longer than a small log.
+    """
+    code = main()
+    if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run(args: Sequence[str] | None) -> int:

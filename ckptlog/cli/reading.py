@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -113,6 +114,8 @@ def read(
         start_early(logs)
     from ckptlog.analysis import analyze
 
+    # the process ends with the report: cycles may stay, and the collector would look at millions of records
+    gc.disable()
     bar = None if quiet or not sys.stderr.isatty() else _Bar(_total_bytes(logs))
     try:
         if partial:

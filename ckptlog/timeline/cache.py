@@ -8,7 +8,8 @@ length", "removing obsolete", "found better prompt", "removing oldest entry", "-
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from ckptlog.timeline.limits import MAX_SAVED
 from ckptlog.timeline.model import Checkpoint, Dropped, Turn
@@ -18,28 +19,26 @@ CANDIDATE_FIELDS = ("n_tokens", "lcp", "f_keep", "sim")
 ENTRY_FIELDS = ("n_tokens", "n_checkpoints")
 
 
-@dataclass(slots=True)
-class CacheEntry:
+class CacheEntry(msgspec.Struct):
     """One saved prompt; ``checkpoints`` is null when the log did not show what it holds."""
 
     n_tokens: int
     checkpoints: list[Checkpoint] | None
-    dead: list[Checkpoint] = field(default_factory=list)
+    dead: list[Checkpoint] = []
     saved_line: int | None = None
     first_born: int | None = None
-    user_starts: list[int] = field(default_factory=list)
+    user_starts: list[int] = []
     boundaries_seen: bool = False
     starts_complete: bool = False
     starts_sure: bool = True
     maker: Turn | None = None
 
 
-@dataclass(slots=True)
-class RamCache:
+class RamCache(msgspec.Struct):
     """Entries in the server's order, oldest first."""
 
-    entries: list[CacheEntry] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
+    entries: list[CacheEntry] = []
+    dropped: list[Dropped] = []
     #: the save whose fate (kept, already there, too big) the following lines decide
     pending: CacheEntry | None = None
     _listing: list[tuple[int, int]] | None = None

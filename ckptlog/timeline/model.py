@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from ckptlog.records import Basis, Ended, Fate, Memory, Origin
 
 
-@dataclass(slots=True, eq=False)
-class Checkpoint:
+class Checkpoint(msgspec.Struct, eq=False):
     """A context checkpoint of one slot: state before token ``n_tokens``; birth and death by line."""
 
     n_tokens: int
@@ -26,13 +26,12 @@ class Checkpoint:
     fate_line: int | None = None
     fate_text: str | None = None
     fate_task: int | None = None
-    restored_by: list[int] = field(default_factory=list)
+    restored_by: list[int] = []
     #: index of the turn that made it (in the run's order), for "turn 2 made it"
     turn_no: int | None = None
 
 
-@dataclass(slots=True)
-class Check:
+class Check(msgspec.Struct):
     """One "checking checkpoint with [pos_min, pos_max] against thold" line."""
 
     line: int
@@ -42,8 +41,7 @@ class Check:
     thold: int
 
 
-@dataclass(slots=True)
-class Shift:
+class Shift(msgspec.Struct):
     line: int
     text: str
     n_keep: int
@@ -57,8 +55,7 @@ class Shift:
         return self.n_keep, self.n_keep + self.n_discard
 
 
-@dataclass(slots=True)
-class Quote:
+class Quote(msgspec.Struct):
     """A raw line kept because it may become evidence."""
 
     line: int
@@ -69,8 +66,7 @@ class Quote:
 NO_SLOT = -1
 
 
-@dataclass(slots=True)
-class Selection:
+class Selection(msgspec.Struct):
     """How the slot was chosen and what the RAM prompt cache did, before the task was launched."""
 
     slot: int
@@ -80,14 +76,14 @@ class Selection:
     f_keep: float | None = None
     lcs_len: int | None = None
     #: exact common prefix per slot from "checking sim = s (lcp/n)", and n_prompt from the same
-    slot_lcp: dict[int, int] = field(default_factory=dict)
+    slot_lcp: dict[int, int] = {}
     n_prompt: int | None = None
     #: what a similarity must exceed (--slot-prompt-similarity)
     thold: float | None = None
     #: base values of "looking for better prompt"
     base_f_keep: float | None = None
     base_sim: float | None = None
-    candidates: list[tuple[int, int, float, float]] = field(default_factory=list)  # n_tokens, lcp, f_keep, f_sim
+    candidates: list[tuple[int, int, float, float]] = []  # n_tokens, lcp, f_keep, f_sim
     found: tuple[float, float] | None = None
     found_line: int | None = None
     found_text: str | None = None
@@ -100,8 +96,7 @@ class Selection:
     listed: bool = False
 
 
-@dataclass(slots=True)
-class Dropped:
+class Dropped(msgspec.Struct):
     """Content the server no longer holds anywhere: a cache entry evicted, or a slot overwritten unsaved."""
 
     n_tokens: int
@@ -110,8 +105,7 @@ class Dropped:
     why: str  # the words of verdict.returning
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(msgspec.Struct):
     """One task on one slot. Figures as in the contract; lists in log order unless said otherwise."""
 
     no: int  # 1-based number in the run's order of beginning
@@ -148,7 +142,7 @@ class Turn:
     truncated: bool | None = None
     prompt_ms: float | None = None
     generation_ms: float | None = None
-    basis: dict[str, Basis] = field(default_factory=dict)
+    basis: dict[str, Basis] = {}
 
     #: tokens in the slot when it was chosen / after a cache load / at release
     n_held_slot: int | None = None
@@ -161,7 +155,7 @@ class Turn:
     content_from: str = "slot"  # slot, prompt-cache, slot-file
 
     new_prompt_line: int | None = None
-    checks: list[Check] = field(default_factory=list)
+    checks: list[Check] = []
     memory_state: tuple[int, int, int, int | None] | None = None  # n_past, n_held, pos_min, n_swa
     memory_state_quote: Quote | None = None
     forced: Quote | None = None
@@ -175,10 +169,10 @@ class Turn:
     chunk_moves: int = 0
     chunk_end: int | None = None
     input_truncated: Quote | None = None
-    batch_starts: list[int] = field(default_factory=list)
+    batch_starts: list[int] = []
     #: how many of them were seen before another slot was at work at the same time; null if none was
     n_alone: int | None = None
-    progress: list[tuple[int, float]] = field(default_factory=list)  # n_tokens, fraction of "prompt processing"
+    progress: list[tuple[int, float]] = []  # n_tokens, fraction of "prompt processing"
     progress_end: int | None = None
     #: last "n_gen = N, tg = R t/s" before a shift: time in microseconds, tokens, tokens per second
     generation_mark: tuple[int, int, float] | None = None
@@ -191,14 +185,14 @@ class Turn:
     mismatch_seen: bool = False
     mismatch_old: str | None = None
     mismatch_new: str | None = None
-    mismatch_ids: list[list[int]] = field(default_factory=list)
+    mismatch_ids: list[list[int]] = []
     stop_reason: str | None = None  # eos, limit, context (debug lines only)
     empty_prompt: bool = False
 
-    shifts: list[Shift] = field(default_factory=list)
+    shifts: list[Shift] = []
     error: Quote | None = None
     error_reason: str | None = None
-    error_fields: dict[str, Any] = field(default_factory=dict)
+    error_fields: dict[str, Any] = {}
     cancel: Quote | None = None
     release_quote: Quote | None = None
     selected_quote: Quote | None = None
@@ -207,26 +201,26 @@ class Turn:
     list_visible: bool | None = None
     before: list[Checkpoint] | None = None
     before_known: bool = False
-    created: list[Checkpoint] = field(default_factory=list)
-    evicted: list[Checkpoint] = field(default_factory=list)
-    thinned: list[Checkpoint] = field(default_factory=list)
-    superseded: list[Checkpoint] = field(default_factory=list)
-    invalidated: list[Checkpoint] = field(default_factory=list)
-    cleared: list[Checkpoint] = field(default_factory=list)
+    created: list[Checkpoint] = []
+    evicted: list[Checkpoint] = []
+    thinned: list[Checkpoint] = []
+    superseded: list[Checkpoint] = []
+    invalidated: list[Checkpoint] = []
+    cleared: list[Checkpoint] = []
     after: list[Checkpoint] | None = None
     #: checkpoints that are gone but would fit the content this turn found, newest death last
-    dead: list[Checkpoint] = field(default_factory=list)
+    dead: list[Checkpoint] = []
     #: what happened to the slot's list before this turn: "shift", "slot-file", "cleared", ...
-    list_lost: list[tuple[str, int | None, str | None]] = field(default_factory=list)
+    list_lost: list[tuple[str, int | None, str | None]] = []
     #: content dropped from slots and cache so far that this prompt might have used
-    dropped: list[Dropped] = field(default_factory=list)
+    dropped: list[Dropped] = []
     #: the turn that left what the slot held (after a cache load), for triggers
     previous: Turn | None = None
     #: of the content that this turn found, up to the common prefix and beyond: the lowest position at
     #: which a checkpoint was ever made, the starts of user messages that batches were cut at, and
     #: whether earlier turns' batches were seen at all
     first_born: int | None = None
-    user_starts: list[int] = field(default_factory=list)
+    user_starts: list[int] = []
     boundaries_seen: bool = False
     #: whether the content's batches were seen from token 0 on, so that no earlier user start is missing
     starts_complete: bool = False
@@ -241,8 +235,7 @@ class Turn:
         return self.user_starts[0] if self.user_starts else None
 
 
-@dataclass(slots=True)
-class Run:
+class Run(msgspec.Struct):
     """One server process, as far as the log describes it."""
 
     no: int
@@ -301,8 +294,8 @@ class Run:
     n_releases: int = 0
     n_timed: int = 0
     cp_size_mib: float | None = None
-    turns: list[Turn] = field(default_factory=list)
-    checkpoints: list[Checkpoint] = field(default_factory=list)
+    turns: list[Turn] = []
+    checkpoints: list[Checkpoint] = []
     n_turns: int = 0
 
     @property

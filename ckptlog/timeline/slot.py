@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from ckptlog.records import Fate
 from ckptlog.timeline.limits import MAX_BETWEEN, MAX_DEAD
 from ckptlog.timeline.model import Checkpoint, Quote, Selection, Turn
 
 
-@dataclass(slots=True)
-class SlotState:
+class SlotState(msgspec.Struct):
     """``held`` is the number of tokens in the slot (null when a change left no line)."""
 
     id: int
     held: int | None = None
-    checkpoints: list[Checkpoint] = field(default_factory=list)
+    checkpoints: list[Checkpoint] = []
     #: false when entries may exist that the log did not show (it began in mid-run, or lines lack)
     list_known: bool = False
     #: checkpoints that died but whose prefix the slot's content still has
-    dead: list[Checkpoint] = field(default_factory=list)
+    dead: list[Checkpoint] = []
     dead_max: int = -1
     #: ("shift" | "slot-file" | "cleared" | "purged" | "prompt-cache", line, text) since the last turn
-    list_lost: list[tuple[str, int | None, str | None]] = field(default_factory=list)
+    list_lost: list[tuple[str, int | None, str | None]] = []
     turn: Turn | None = None
     last_turn: Turn | None = None
     #: the turn that left the content; null if it came from elsewhere
@@ -32,7 +31,7 @@ class SlotState:
     #: positions at which checkpoints were ever made for the content held now (lowest), and where its user
     #: messages begin, as far as batches were cut there
     first_born: int | None = None
-    user_starts: list[int] = field(default_factory=list)
+    user_starts: list[int] = []
     boundaries_seen: bool = False
     #: whether batches of the content were seen from token 0 on
     starts_complete: bool = False

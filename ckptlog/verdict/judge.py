@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from ckptlog.records import FAILURES, Basis, Evidence, Fix, Outcome
 from ckptlog.timeline.model import Run, Turn
@@ -17,8 +18,7 @@ from ckptlog.verdict.triggers import trigger
 from ckptlog.verdict.words import headline
 
 
-@dataclass
-class Verdict:
+class Verdict(msgspec.Struct):
     """What is said of one turn; the fields are those of the public record."""
 
     outcome: Outcome
@@ -33,10 +33,10 @@ class Verdict:
     lost_ms: float | None
     headline: str
     explanation: str
-    evidence: list[Evidence] = field(default_factory=list)
-    fixes: list[Fix] = field(default_factory=list)
-    not_fixes: list[Fix] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    evidence: list[Evidence] = []
+    fixes: list[Fix] = []
+    not_fixes: list[Fix] = []
+    missing: list[str] = []
 
 
 #: outcomes that say nothing of what the request did to the conversation (an unknown one may be a refusal)

@@ -6,8 +6,9 @@ stop, costly re-prefill, error, cancelled, harmless re-prefill, healthy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from ckptlog.records import Basis, Outcome
 from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED, is_costly_loss
@@ -19,13 +20,12 @@ from ckptlog.verdict.case import Case
 #: a refused prompt up to this ratio of the limit is a near miss
 NEAR_MISS = 1.1
 
-@dataclass
-class Judged:
+class Judged(msgspec.Struct):
     outcome: Outcome
     variant: str | None = None
     severity: Literal["harmless", "costly"] | None = None
     confidence: Basis = "derived"
-    also: list[Outcome] = field(default_factory=list)
+    also: list[Outcome] = []
 
 
 def judge_outcome(case: Case) -> Judged:

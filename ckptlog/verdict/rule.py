@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
 from typing import ClassVar
+
+import msgspec
 
 from ckptlog.records import Basis, Fix
 from ckptlog.verdict.case import Case
 
 
-@dataclass
-class Finding:
+class Finding(msgspec.Struct):
     """A rule's answer for one turn."""
 
     cause: str
     explanation: str
     confidence: Basis
-    fixes: list[Fix] = field(default_factory=list)
-    not_fixes: list[Fix] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    fixes: list[Fix] = []
+    not_fixes: list[Fix] = []
+    missing: list[str] = []
 
 
 class CauseRule:
