@@ -251,7 +251,7 @@ async def test_the_reading_thread_makes_what_the_screen_looks_up() -> None:
 
 async def test_escape_stops_reading(tmp_path: Path) -> None:
     log = tmp_path / "long.log"
-    log.write_bytes(EVICTED.read_bytes() * 200)
+    log.write_bytes(EVICTED.read_bytes() * 1500)
     app = TimelineApp([str(log)])
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.book.turns, "the first turns")
