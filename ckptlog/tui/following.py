@@ -73,6 +73,8 @@ class Following(Filters):
         self.post_message(PictureTaken(picture, book, wanted))
 
     def on_progressed(self, message: Progressed) -> None:
+        if not self.screen_stack:  # said by the loader's thread while the application ended
+            return
         self.progress = message.progress
         if message.progress.phase == "failed":
             self._fail(message.progress.error)
@@ -84,6 +86,8 @@ class Following(Filters):
         self.exit(return_code=int(error.exit_code) if error else int(ExitCode.USAGE))
 
     def on_picture_taken(self, message: PictureTaken) -> None:
+        if not self.screen_stack:
+            return
         began = time.monotonic()
         self._take(message)
         self._loader.seen(time.monotonic() - began)

@@ -11,6 +11,7 @@ from ckptlog.analysis import analyze
 from ckptlog.errors import InputError
 from ckptlog.intake.sources import Source
 from ckptlog.tui.app import TimelineApp
+from ckptlog.tui.following import PictureTaken, Progressed
 from ckptlog.tui.loading import Loader, Picture, Progress
 from ckptlog.tui.piped import PipedLog
 from ckptlog.tui.timeline import Timeline
@@ -262,3 +263,12 @@ async def test_escape_stops_reading(tmp_path: Path) -> None:
         await pilot.press("F")
         assert "not followed" in messages(app)
     assert app.loader_ended(60)
+
+
+async def test_what_the_loader_says_while_the_application_ends_is_no_error() -> None:
+    async with opened(EVICTED) as (app, _):
+        progress, report = app.progress, app.book.report
+    assert not app.screen_stack
+    app.on_progressed(Progressed(progress))
+    picture = Picture(report, (), progress)
+    app.on_picture_taken(PictureTaken(picture, app.book, None))
