@@ -76,6 +76,7 @@ def run(
         session = Session(path, on_turn)
         child = Child(args, environment, file)
         with child.signals():
+            child.start()
             if added:
                 tell(f"added for the diagnosis: {', '.join(added)} (--as-is leaves the command alone)")
             tell(f"the log is kept in {path}")

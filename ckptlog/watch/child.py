@@ -64,33 +64,45 @@ class _Part:
 
 
 class Child:
-    """A running command whose stdout and stderr go on to this process's own, and into ``log``.
+    """A command whose stdout and stderr go on to this process's own, and into ``log``.
 
-    It has a process group of its own, so that a signal reaches it once: from here. Raises UsageError
-    if it can't be started.
+    It has a process group of its own, so that a signal reaches it once: from here. What comes before it is
+    started (in ``signals``) reaches it then.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> None:
+        self._command, self._environment = command, dict(environment)
         self._merger = LineMerger(log)
+        self._early: list[int] = []
+        self._started: subprocess.Popen[bytes] | None = None
+        self._threads: list[Thread] = []
+
+    def start(self) -> None:
+        """Raises UsageError if it can't be started."""
         try:
-            self._process = subprocess.Popen(
-                command,
-                env=dict(environment),
+            process = subprocess.Popen(
+                self._command,
+                env=self._environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 process_group=0,
             )
         except OSError as error:
-            raise UsageError(f"can't start {command[0]}: {(error.strerror or str(error)).lower()}") from None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._threads = [
-            Thread(target=self._pass_on, args=(stream, descriptor), daemon=True)
-            for stream, descriptor in ((self._process.stdout, 1), (self._process.stderr, 2))
-        ]
-        for thread in self._threads:
+            raise UsageError(f"can't start {self._command[0]}: {(error.strerror or str(error)).lower()}") from None
+        self._started = process
+        for stream, descriptor in ((process.stdout, 1), (process.stderr, 2)):
+            assert stream is not None
+            thread = Thread(target=self._pass_on, args=(stream, descriptor), daemon=True)
             thread.start()
+            self._threads.append(thread)
+        while self._early:
+            self.send(self._early.pop(0))
+
+    @property
+    def _process(self) -> subprocess.Popen[bytes]:
+        assert self._started is not None
+        return self._started
 
     def running(self) -> bool:
         """Whether it still runs, or what it wrote is still on its way."""
@@ -110,7 +122,9 @@ class Child:
 
     def send(self, number: int) -> None:
         """A signal to the command and what it has started."""
-        if self._process.poll() is None:
+        if self._started is None:
+            self._early.append(number)
+        elif self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
