@@ -202,7 +202,9 @@ class _Steps:
             return
         if turn.was_empty or turn.n_held_slot == 0:
             if held != 0:
-                steps.append(Clear(slot))
+                slept = any(why == "sleep" for why, _, _ in turn.list_lost)
+                # a slot that is cleared may keep its list (up to b10001), a new one has none
+                steps.append(Adopt(slot, 0) if slept else Clear(slot))
                 self._now_holds(slot, 0)
             self.unknown.discard(slot)
             return
@@ -314,7 +316,8 @@ class _Steps:
             cache_prompt=not _ignores_cache(turn),
             completion=not _is_embedding(turn),
             batch_starts=tuple(turn.batch_starts) if turn.batch_starts else None,
-            shared=shared,
+            shared=shared or bool(turn.media_starts),
+            media_starts=tuple(turn.media_starts),
             ops=_ops(turn) if visible and turn.batch_starts else None,
             shifts=tuple(ShiftStep(s.n_keep + s.n_left, s.n_keep, s.n_discard) for s in turn.shifts),
             n_ended=n_ended,

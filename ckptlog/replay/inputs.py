@@ -43,8 +43,8 @@ class Turn:
     ``n_common``: tokens shared with what the slot holds after any cache load; None if the log does not
     say, then ``n_common_range`` may bound it. ``n_after``: tokens in the slot when it was released.
     ``batch_starts``: where its batches began, the first being the reuse point; None if the log's level
-    hides them. ``shared``: another slot was at work, so a cut may be its doing. ``ops``: what the log
-    shows of the list, None if hidden. ``n_ended``: tokens processed when a client left in mid-prompt.
+    hides them. ``shared``: another slot was at work, so a cut may be its doing. ``media_starts``: those of
+    its batches that began with an image. ``ops``: what the log shows of the list, None if hidden. ``n_ended``: tokens processed when a client left in mid-prompt.
     ``list_known``: whether the slot's checkpoints are known when it begins (a log may begin in mid-run).
     """
 
@@ -60,6 +60,7 @@ class Turn:
     chat: bool | None = None
     batch_starts: tuple[int, ...] | None = None
     shared: bool = False
+    media_starts: tuple[int, ...] = ()
     ops: tuple[Op, ...] | None = None
     shifts: tuple[ShiftStep, ...] = ()
     n_ended: int | None = None

@@ -191,6 +191,7 @@ class World:
         played.newest.append(slot.checkpoints[-1].n_tokens if slot.checkpoints else None)
         if (
             makes
+            and n0 not in turn.media_starts  # (policy, section 3: none in the iteration that processed an image)
             and self.rules.create != "prompt-done"
             and policy.makes_checkpoint(self.rules, self.settings, slot, n_end, turn.n_prompt, user_starts)
         ):

@@ -227,11 +227,13 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         # the log begins behind the lines that print them: what could be a full batch, or near the end, proves nothing
         open_starts: list[int] = []
         found: list[int] = []
-        for before, start in pairwise(starts):
+        for i in range(1, len(starts)):
+            before, start = starts[i - 1], starts[i]
             if start == n_prompt - 4:
                 continue
             size = _may_be_a_size(start - before) or _may_be_a_size(n_prompt - 4 - start)
-            (open_starts if size else found).append(start)
+            foreign = turn.n_alone is not None and i > turn.n_alone and not any(c.n_tokens == start for c in turn.created)
+            (open_starts if size or foreign else found).append(start)
         return found, not open_starts or (bool(found) and open_starts[0] > found[0])
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
     found, open_starts = [], []
@@ -239,13 +241,13 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         before, start = starts[i - 1], starts[i]
         if start - before == n_batch or start in tail:
             continue
+        made = any(c.n_tokens == start for c in turn.created)
         if turn.n_alone is None or i <= turn.n_alone:
-            found.append(start)
+            (found if made or not _cuts_only_for_checkpoints(run) else open_starts).append(start)
             continue
-        # the batch may have been cut by what other slots had in it: only a checkpoint tells that one begins there
+        # other slots, or an image, may have cut the batch: only a checkpoint tells that a message begins there
         n_end = starts[i + 1] if i + 1 < len(starts) else n_prompt
         near_end = n_prompt < n_end + n_ubatch
-        made = any(c.n_tokens == start for c in turn.created)
         if made and not near_end:
             found.append(start)
         elif made or not _cuts_only_for_checkpoints(run):

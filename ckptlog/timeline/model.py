@@ -170,8 +170,11 @@ class Turn(msgspec.Struct):
     chunk_end: int | None = None
     input_truncated: Quote | None = None
     batch_starts: list[int] = []
-    #: how many of them were seen before another slot was at work at the same time; null if none was
+    #: how many of them were seen before another slot at work at the same time, or an image, could cut them; null if
+    #: none could
     n_alone: int | None = None
+    #: those of them at which an image was processed first
+    media_starts: list[int] = []
     progress: list[tuple[int, float]] = []  # n_tokens, fraction of "prompt processing"
     progress_end: int | None = None
     #: last "n_gen = N, tg = R t/s" before a shift: time in microseconds, tokens, tokens per second

@@ -160,6 +160,17 @@ class PromptMessages(StreamState):
         if isinstance(n_tokens, int) and self._room(turn, e):
             turn.batch_starts.append(n_tokens)
 
+    def on_media_batch(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None and self._room(turn, e):
+            _cut_by_media(turn)
+
+    def on_media_processed(self, e: Event) -> None:
+        """The older message names no slot."""
+        for state in self.slots.values():
+            if state.turn is not None and self._room(state.turn, e):
+                _cut_by_media(state.turn)
+
     def on_prompt_progress(self, e: Event) -> None:
         _, turn = self._turn(e)
         if turn is None:
@@ -215,6 +226,13 @@ class PromptMessages(StreamState):
             turn.mismatch_new = self._mismatch[1].f.get("new_after")
         if len(turn.mismatch_ids) < 2:
             turn.mismatch_ids.append(token_ids(e.f.get("ids")))
+
+
+def _cut_by_media(turn: Turn) -> None:
+    """An image ends the batch before it, and its own tokens are no part of the next batch's size."""
+    turn.media_starts.extend(turn.batch_starts[-1:])
+    alone = max(0, len(turn.batch_starts) - 2)
+    turn.n_alone = alone if turn.n_alone is None else min(turn.n_alone, alone)
 
 
 #: llama_token is 32 bits wide

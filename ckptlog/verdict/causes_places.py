@@ -161,7 +161,9 @@ class CheckpointsSparse(CauseRule):
         if case.best_dead is not None:
             return None  # there was one, and the line that says how it went is missing
         n_cached, low = turn.n_cached or 0, case.common[0]
-        missed = [u for u in turn.user_starts if max(n_cached, NOTHING_CACHED) < u <= low and _too_close(case, u)]
+        # (with a sliding window evaluation goes on a token before the checkpoint's end)
+        resumed = max(n_cached, NOTHING_CACHED, turn.restored.n_tokens if turn.restored is not None else 0)
+        missed = [u for u in turn.user_starts if resumed < u <= low and _too_close(case, u)]
         few_places = not cuts_every_user_start(run)
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None

@@ -147,3 +147,21 @@ def test_embeddings_beside_completions_are_no_completions_at_the_default_level()
     log = outcomes("b11549/plain/rerank-lv3")
     assert log.count("not-completion") == 10
     assert log.count("unknown") == 2  # the chats: what their slot held before is not in the log
+
+
+# ------------------------------------------------------------------ images
+
+
+@pytest.mark.parametrize("log", ["b11549/hybrid/images", "b11549/swa/images", "b9713/hybrid/images"])
+def test_an_image_is_no_start_of_a_message(log: str) -> None:
+    """Two images in one long first message, edited behind the first one, then the second one exchanged.
+
+    An image cuts the batch before it and lengthens the one behind it; with every spacing the same prompts were
+    processed again from token 113.
+    """
+    failed = costly(log)
+    assert len(failed) == 2
+    for record in failed:
+        assert (record.cause, record.variant, record.n_cached) == ("checkpoints-sparse", "partial", 113)
+        assert "A message begins" not in record.explanation
+        assert "--checkpoint-min-step" not in [flag for fix in record.fixes for flag in fix.flags]
