@@ -26,6 +26,10 @@ SERVE = "from ckptlog.analysis.parallel import serve; serve()"
 #: what is named so is never divided
 COMPRESSED = (".gz", ".zst", ".zstd")
 
+#: how many threads Polars uses, told before it is imported: of several processes each has a processor to itself, and
+#: threads that wait for work take its time
+THREADS = "POLARS_MAX_THREADS"
+
 _LENGTH_BYTES = 8
 
 
@@ -50,7 +54,7 @@ class Helper:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, THREADS: "1", "PYTHONPATH": path},
         )
 
     def send(self, message: bytes) -> None:
@@ -84,6 +88,8 @@ def start_early(paths: Sequence[str]) -> None:
         status = os.stat(paths[0])
         if stat.S_ISREG(status.st_mode) and not paths[0].endswith(COMPRESSED):
             _waiting.extend(Helper() for _ in range(how_many(status.st_size) - 1))
+            if _waiting:
+                os.environ.setdefault(THREADS, "1")
     except OSError:
         return  # whoever reads the file says what is wrong
 
