@@ -132,7 +132,7 @@ def start_turn(
         if pos_min > limit or (rules.search_at_threshold and pos_min == limit):
             _search(rules, slot, start, limit)
     _invalidate(rules, settings, slot, start, limit)
-    return _finish(slot, start, n_prompt)
+    return _finish(settings, slot, start, n_prompt)
 
 
 def _search(rules: Rules, slot: Slot, start: Start, limit: int) -> None:
@@ -192,11 +192,13 @@ def _invalidate(rules: Rules, settings: Settings, slot: Slot, start: Start, limi
         slot.checkpoints = [c for c in slot.checkpoints if id(c) not in dead]
 
 
-def _finish(slot: Slot, start: Start, n_prompt: int) -> Start:
+def _finish(settings: Settings, slot: Slot, start: Start, n_prompt: int) -> Start:
     """At least one token is evaluated; what lies behind the reuse point is dropped."""
     if start.n_past > 0 and start.n_past == n_prompt:
         start.n_past -= 1
         start.one_token = True
+        if settings.memory in ("hybrid", "recurrent"):
+            start.n_past = 0  # a recurrent state can't be cut back by a token: the memory is cleared
     slot.n_tokens = start.n_past
     slot.memory.drop_tail(start.n_past)
     return start

@@ -51,5 +51,6 @@ EVIDENCE_KINDS = frozenset(
         "selected_lru",
         "send_error",
         "swa_checkpoint_erase",
+        "truncate_failed",
     }
 )

@@ -164,6 +164,8 @@ class Turn(msgspec.Struct):
     restored_quote: Quote | None = None
     restore_failed: Quote | None = None
     need_one_token: Quote | None = None
+    #: the server could not cut its memory back to the reuse point, and cleared it
+    memory_cleared: Quote | None = None
     #: messages of batches, checkpoints and shifts that were kept
     n_kept: int = 0
     chunk_moves: int = 0

@@ -146,6 +146,11 @@ class PromptMessages(StreamState):
                 turn.n_prompt = n_prompt
                 turn.basis["n_prompt"] = "observed"
 
+    def on_truncate_failed(self, e: Event) -> None:
+        _, turn = self._turn(e)
+        if turn is not None and e.of.wording == "clearing":
+            turn.memory_cleared = quote(e.line, e.text)
+
     def on_reusing_chunk(self, e: Event) -> None:
         _, turn = self._turn(e)
         if turn is not None:

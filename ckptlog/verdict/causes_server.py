@@ -158,6 +158,9 @@ class ServerRule(CauseRule):
 
     How to see it: the common prefix is all that the slot held, and yet there are "checking checkpoint" lines.
 
+    And up to b9113 a prompt that is all that a hybrid or recurrent slot holds is not searched for: one token of it
+    must be evaluated, the memory can't be cut back by one, and the server clears it.
+
     What to do: on hybrid models upgrade to b9509 or later. On sliding-window models it ends by itself once
     the conversation is longer than the window.
 
@@ -170,6 +173,14 @@ class ServerRule(CauseRule):
         run, turn = case.run, case.turn
         if case.common is None or turn.n_held is None or turn.shifts:
             return None
+        if turn.memory_cleared is not None and turn.n_cached == 0 and case.common[0] == turn.n_prompt:
+            words, upgrade = faults.told(run, "full-match-clears", seen=True, about=False)
+            case.quote(turn.memory_cleared.line, turn.memory_cleared.text, "so the prompt was processed from token 0")
+            text = (
+                "The slot held all of this prompt, and one token of it must be evaluated for an answer. This model's "
+                "memory can't be cut back by a token, and the server cleared it without a look at its checkpoints."
+            )
+            return Finding(self.name, f"{text} {words}".rstrip(), "observed", upgrade, not_helping(case))
         appended = case.common[0] >= turn.n_held
         refused, mended = start_not_matched(case)
         if not appended and refused:

@@ -165,3 +165,16 @@ def test_an_image_is_no_start_of_a_message(log: str) -> None:
         assert (record.cause, record.variant, record.n_cached) == ("checkpoints-sparse", "partial", 113)
         assert "A message begins" not in record.explanation
         assert "--checkpoint-min-step" not in [flag for fix in record.fixes for flag in fix.flags]
+
+
+# ------------------------------------------------------------------ the same prompt, and nothing behind it
+
+
+def test_a_memory_cleared_for_one_token_is_the_builds_own_fault() -> None:
+    failed = costly("b8672/hybrid/same-prompt")
+    assert len(failed) == 3
+    for record in failed:
+        assert (record.trigger, record.cause, record.n_lost) == ("repeated", "server-rule", 419)
+        assert any("clearing the memory" in e.text for e in record.evidence)
+        assert "b7079 to b9113" in record.explanation
+        assert [fix.name for fix in record.fixes] == ["upgrade-server"]
