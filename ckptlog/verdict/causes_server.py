@@ -174,7 +174,8 @@ class ServerRule(CauseRule):
         if case.common is None or turn.n_held is None or turn.shifts:
             return None
         if turn.memory_cleared is not None and turn.n_cached == 0 and case.common[0] == turn.n_prompt:
-            words, upgrade = faults.told(run, "full-match-clears", seen=True, about=False)
+            words, _ = faults.told(run, "full-match-clears", seen=True, about=False)
+            upgrade = [fixes.upgrade(9509, "it is mended there (in b9246 to b9496 appends are searched instead)")]
             case.quote(turn.memory_cleared.line, turn.memory_cleared.text, "so the prompt was processed from token 0")
             text = (
                 "The slot held all of this prompt, and one token of it must be evaluated for an answer. This model's "
