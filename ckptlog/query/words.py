@@ -57,6 +57,7 @@ CAUSES: tuple[str, ...] = (
     "before-first-boundary",
     "checkpoints-sparse",
     "slot-taken",
+    "slot-swapped",
     "prompt-cache-evicted",
     "other-conversation",
     "unknown",

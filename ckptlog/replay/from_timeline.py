@@ -299,7 +299,9 @@ class _Steps:
         if turn.chunk_end is not None:
             n_common = turn.chunk_end
         list_known = self.settings.memory == "plain" or turn.before_known or turn.slot not in self.unknown
-        if _more_than_held(turn):
+        if turn.swapped is not None:
+            self.unknown.add(turn.slot)  # no rule tells what a slot holds that was swapped in the middle of its work
+        if _more_than_held(turn) or turn.swapped is not None:
             n_common, list_known = None, False
         n_ended = None
         if turn.n_released is not None and turn.n_released < turn.n_prompt and not turn.shifts:

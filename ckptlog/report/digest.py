@@ -11,6 +11,7 @@ from functools import cached_property
 from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss
 from ckptlog.report.words import duration, plural, title
+from ckptlog.verdict.causes_held import SWAPPED
 from ckptlog.verdict.returning import WOKE
 
 #: flags of which a larger value also does what a smaller one would have done
@@ -201,6 +202,11 @@ class Digest:
         """Whether less than half of all prompt tokens came from the cache, as far as the log tells."""
         reuse = self.report.summary.reuse
         return reuse is not None and reuse < _LITTLE_REUSE
+
+    @cached_property
+    def swapped(self) -> list[Numbered]:
+        """Turns that went on with another conversation's tokens."""
+        return [item for item in self.turns if any(evidence.says == SWAPPED for evidence in item.turn.evidence)]
 
     @cached_property
     def slept(self) -> list[Numbered]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ckptlog.records import TurnRecord
 
 #: causes where the tokens were held elsewhere than in the slot: the loss is counted from ``n_known``
-_HELD_ELSEWHERE = frozenset({"slot-taken", "prompt-cache-evicted"})
+_HELD_ELSEWHERE = frozenset({"slot-taken", "slot-swapped", "prompt-cache-evicted"})
 
 
 class Loss(NamedTuple):

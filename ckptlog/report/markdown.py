@@ -25,6 +25,7 @@ from ckptlog.report.text_findings import (
     rewritten_words,
     slept_words,
     slow_words,
+    swapped_words,
     turn_figures,
     unshared_advice,
     unshared_words,
@@ -110,6 +111,8 @@ def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
     notes = [escape(rewritten_words(what, finding)) for finding in what.rewritten]
+    if what.swapped:
+        notes.append(escape(swapped_words(what)))
     if what.slept:
         notes.append(escape(slept_words(what)))
     if what.unshared:
@@ -136,6 +139,8 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         first = "The beginning of the prompt changed: hardly anything was reused."
         fixes = {fix.name: fix for finding in what.rewritten for fix in finding.fixes[:1]}
         todo = [_fix(without_asides(fix)) for fix in fixes.values()]
+    elif what.swapped:
+        first = f"Nothing failed in {turns}, but answers were mixed up."
     elif what.unjudged:
         unjudged = plural(len(what.unjudged), "turn")
         first = f"Nothing wrong was found, but of {unjudged} the log does not tell."

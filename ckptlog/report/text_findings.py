@@ -140,6 +140,16 @@ def rewritten_words(what: Digest, finding: Finding) -> str:
     )
 
 
+def swapped_words(what: Digest) -> str:
+    """What to say of turns whose slot was given another conversation's tokens while it was at work."""
+    them, answers = ("its", "answer") if len(what.swapped) == 1 else ("their", "answers")
+    return (
+        f"While {_which(what.swapped)} ran, another request asked for {them} slot by number (id_slot), and the server "
+        f"loaded that request's prompt from the RAM cache into the busy slot (b9725 and later): {them} {answers} may be off. "
+        "Leave out id_slot, send one request at a time to a slot, or switch that cache off (--cache-ram 0)."
+    )
+
+
 def slept_words(what: Digest) -> str:
     """What to say of prompts that came back to a server which had slept."""
     processed = sum(item.turn.n_processed or 0 for item in what.slept)

@@ -16,6 +16,7 @@ from ckptlog.report.text_findings import (
     rewritten_words,
     slept_words,
     slow_words,
+    swapped_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -58,6 +59,8 @@ def _failures(page: Page, what: Digest) -> None:
 def _notes(page: Page, what: Digest) -> None:
     for finding in what.rewritten:
         page.para(safe_text(rewritten_words(what, finding)), first="  Note ", rest=7)
+    if what.swapped:
+        page.para(swapped_words(what), first="  Note ", rest=7)
     if what.slept:
         page.para(slept_words(what), first="  Note ", rest=7)
 
@@ -83,7 +86,9 @@ def _healthy(page: Page, what: Digest) -> None:
     turns = plural(len(what.turns), "turn")
     if what.selection is not None:
         turns = f"the {len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
-    if what.unjudged:
+    if what.swapped:
+        page.para(f"Nothing failed in {turns}, but answers were mixed up.", first="  ", style="bold yellow")
+    elif what.unjudged:
         unjudged = plural(len(what.unjudged), "turn")
         page.para(
             f"Nothing wrong was found, but of {unjudged} the log does not tell.", "  ", style="bold yellow"

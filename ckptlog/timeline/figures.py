@@ -234,6 +234,8 @@ def _slot_end(turn: Turn) -> int | None:
     """
     if turn.n_released is None or turn.n_generated is None or turn.has_draft or turn.ended != "release":
         return None
+    if turn.disturbed is not None:
+        return None  # a saved prompt may have been loaded into the slot while it was at work
     n_prompt = turn.n_released - turn.n_generated + 1 + _discarded(turn)
     return n_prompt if n_prompt > 0 else None
 

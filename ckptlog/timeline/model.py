@@ -90,6 +90,8 @@ class Selection(msgspec.Struct):
     load_failed_line: int | None = None
     load_failed_text: str | None = None
     text: str | None = None
+    #: the turn that was still at work on the slot when another request asked for it by number
+    busy: Turn | None = None
     #: where the slot's old content was saved before the choice took effect
     saved_line: int | None = None
     #: whether the cache was listed behind the load: what was loaded is not among the entries any more
@@ -201,6 +203,9 @@ class Turn(msgspec.Struct):
     cancel: Quote | None = None
     release_quote: Quote | None = None
     selected_quote: Quote | None = None
+    #: another request asked for the slot by number meanwhile; and a saved prompt was loaded into it for that request
+    disturbed: Quote | None = None
+    swapped: Quote | None = None
 
     #: checkpoint lists; null where the level hides them
     list_visible: bool | None = None

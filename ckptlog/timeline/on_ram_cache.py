@@ -8,6 +8,7 @@ from ckptlog.events import Event
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS, CacheEntry
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import NO_SLOT, Dropped, Selection
+from ckptlog.timeline.slot import quote
 from ckptlog.timeline.stream_state import StreamState
 
 
@@ -33,6 +34,8 @@ class RamCacheMessages(StreamState):
             self.selection.saved_line = e.line
         state = self.slots.get(slot_id) if slot_id is not None else None
         n_tokens = e.f["n_tokens"]
+        if self.idle_slot is None and self.selection is not None and self.selection.busy is not None:
+            state = None  # what a slot holds in the middle of its work
         if state is None:
             self.cache.save(CacheEntry(n_tokens, None, saved_line=e.line))
             return
@@ -92,6 +95,10 @@ class RamCacheMessages(StreamState):
         f_keep, sim = e.f["f_keep"], e.f["sim"]
         selection.found = (-1.0 if f_keep is None else f_keep, -1.0 if sim is None else sim)
         selection.found_line, selection.found_text = e.line, e.text
+        if selection.busy is not None:
+            selection.busy.swapped = selection.busy.swapped or quote(e.line, e.text)
+            selection.busy.before_known = False
+            self._slot(selection.slot).list_known = False
         for n, _, fk, fs in reversed(selection.candidates):
             if (fk, fs) == selection.found:
                 self.loaded_entry = self.cache.take(n)

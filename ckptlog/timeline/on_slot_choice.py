@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckptlog.events import Event
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Selection
+from ckptlog.timeline.slot import quote
 from ckptlog.timeline.stream_state import StreamState
 
 
@@ -64,4 +65,11 @@ class SlotChoice(StreamState):
                 state.held, state.list_known = 0, True
 
     def on_selected_id(self, e: Event) -> None:
-        self._select(e, "id")
+        if e.task is None or e.task < 0:
+            self._select(e, "id")
+            return
+        # the slot is at work (its task is told): the request waits, and chooses again when the slot is free
+        state, turn = self._turn(e, begin=False)
+        if state is not None and turn is not None:
+            turn.disturbed = turn.disturbed or quote(e.line, e.text)
+            self.selection = Selection(state.id, e.line, "id", busy=turn, text=e.text)

@@ -17,7 +17,13 @@ from ckptlog.verdict.causes_gone import (
     ShiftCleared,
     SlotRestoredBare,
 )
-from ckptlog.verdict.causes_held import NothingInCommon, OtherConversation, PromptCacheEvicted, SlotTaken
+from ckptlog.verdict.causes_held import (
+    NothingInCommon,
+    OtherConversation,
+    PromptCacheEvicted,
+    SlotSwapped,
+    SlotTaken,
+)
 from ckptlog.verdict.causes_places import BeforeFirstBoundary, CheckpointsSparse, NoUserBoundary
 from ckptlog.verdict.causes_server import CacheOff, CheckpointsDisabled, LoraChanged, ServerRule
 from ckptlog.verdict.rule import CauseRule, Finding
@@ -71,6 +77,7 @@ class Unknown(CauseRule):
 
 #: in the order in which they are tried
 CAUSES: tuple[type[CauseRule], ...] = (
+    SlotSwapped,
     NothingInCommon,
     LoraChanged,
     CheckpointsDisabled,
@@ -96,7 +103,7 @@ TOLD_ONLY: tuple[type[CauseRule], ...] = (PromptCacheEvicted,)
 
 _RULES = tuple(rule() for rule in CAUSES)
 #: where nothing of weight was lost from the slot itself, but more was held elsewhere
-_ELSEWHERE = tuple(rule() for rule in (CacheOff, CacheLoadFailed, SlotTaken, Unknown))
+_ELSEWHERE = tuple(rule() for rule in (SlotSwapped, CacheOff, CacheLoadFailed, SlotTaken, Unknown))
 
 
 def find_cause(case: Case) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.timeline.model import Turn
 from ckptlog.verdict import fixes
@@ -60,6 +61,47 @@ class NothingInCommon(CauseRule):
 class OtherConversation(NothingInCommon):
     __doc__ = NothingInCommon.__doc__
     certain_only = False
+
+
+#: what the line says that loads a prompt into a slot at work
+SWAPPED = "another conversation's prompt was loaded into the slot while it worked on this turn"
+
+
+class SlotSwapped(CauseRule):
+    """Another conversation was loaded into the slot while it was at work
+
+    What happened: a request asked for this slot by number (id_slot) while the slot was still at work on this turn.
+    From b9725 on (b11549 included) the server then looks into the RAM prompt cache for that request and loads what it
+    finds, before it sees that the slot is busy. This turn went on with the other conversation's tokens: its answer
+    may be off.
+
+    How to see it: "selected slot by id" that names the running task, then "found better prompt" (-lv 4).
+
+    What to do: no fixed id_slot, or one request at a time for each slot, or no RAM prompt cache (--cache-ram 0).
+
+    Example: three clients with id_slot 0 on one slot: the first one's prompt goes on at token 423 of the second's.
+    """
+
+    name = "slot-swapped"
+
+    def find(self, case: Case) -> Finding | None:
+        turn = case.turn
+        if turn.disturbed is None or turn.swapped is None:
+            return None
+        case.quote(turn.disturbed.line, turn.disturbed.text, "another request asked for this slot, which was at work")
+        case.quote(turn.swapped.line, turn.swapped.text, SWAPPED)
+        return Finding(
+            self.name,
+            "While this turn ran, a request asked for its slot by number, and the server loaded that request's "
+            "conversation from the RAM prompt cache into the busy slot. This turn went on with those tokens: its answer "
+            "may be off.",
+            "observed",
+            [
+                fixes.free_slot_choice(),
+                Fix("one-request-a-slot", "Or let the client wait for an answer before it sends more to the same slot."),
+                Fix("no-ram-cache", "Or switch the RAM prompt cache off; nothing is swapped then.", ["--cache-ram", "0"]),
+            ],
+        )
 
 
 class SlotTaken(CauseRule):

@@ -11,6 +11,7 @@ from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import endings, faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
+from ckptlog.verdict.causes_held import SlotSwapped
 from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
 from ckptlog.verdict.returning import WORTH_TELLING, returning_hint
 from ckptlog.verdict.rule import Finding
@@ -104,7 +105,7 @@ def _finding(case: Case, judged: Judged, what: str | None) -> Finding | None:
             return endings.context_shift(case, judged)
         case "checkpoint-reprefill":
             finding = find_cause(case)
-            if judged.severity == "harmless":
+            if judged.severity == "harmless" and finding.cause != SlotSwapped.name:
                 # little was lost, so nothing needs to change: unless a long prompt can never be reused
                 rewritten = finding.cause == "before-first-boundary" and (case.turn.n_processed or 0) >= WORTH_TELLING
                 finding.fixes = finding.fixes[:1] if rewritten else []
@@ -114,11 +115,21 @@ def _finding(case: Case, judged: Judged, what: str | None) -> Finding | None:
             return endings.error(case, judged)
         case "cancelled":
             return endings.cancelled(case)
+        case "reused" | "restored" | "cold" if case.turn.swapped is not None:
+            return _swapped(case)
         case "restored":
             return _restored(case)
         case "reused" if what == "prefix-rewritten":
             return _head_changed(case)
     return None
+
+
+def _swapped(case: Case) -> Finding | None:
+    """Healthy as far as the reuse goes; what was swapped in afterwards harms the answer."""
+    finding = SlotSwapped().find(case)
+    if finding is not None:
+        finding.cause = ""
+    return finding
 
 
 def _head_changed(case: Case) -> Finding | None:

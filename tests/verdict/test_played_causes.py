@@ -178,3 +178,26 @@ def test_a_memory_cleared_for_one_token_is_the_builds_own_fault() -> None:
         assert any("clearing the memory" in e.text for e in record.evidence)
         assert "b7079 to b9113" in record.explanation
         assert [fix.name for fix in record.fixes] == ["upgrade-server"]
+
+
+# ------------------------------------------------------------------ a busy slot asked for by number
+
+
+def test_a_prompt_loaded_into_a_busy_slot_is_told_of_the_turn_that_it_spoils() -> None:
+    """Three clients with id_slot 0: the second batch of a prompt begins at token 423, where the first was 256 long."""
+    spoilt = turn("played/b11549/hybrid/busy-slot", 4)
+    assert (spoilt.outcome, spoilt.cause, spoilt.trigger) == ("checkpoint-reprefill", "slot-swapped", None)
+    assert (spoilt.n_prompt, spoilt.n_cached, spoilt.n_processed) == (468, 0, 301)
+    assert [fix.name for fix in spoilt.fixes] == ["free-slot-choice", "one-request-a-slot", "no-ram-cache"]
+    other = turn("played/b11549/hybrid/busy-slot", 7)
+    assert (other.outcome, other.cause, other.n_cached, other.n_processed) == ("reused", None, 430, 56)
+    assert "its answer may be off" in other.explanation
+    assert {record.task for record in report("played/b11549/hybrid/busy-slot").turns if "may be off" in record.explanation} == {
+        226,
+        442,
+    }
+
+
+def test_what_a_busy_slot_ends_with_is_not_its_prompt_at_a_level_that_hides_the_swap() -> None:
+    told = {record.task: record.n_cached for record in report("played/b11549/hybrid/busy-slot-lv3").turns}
+    assert (told[217], told[426]) == (None, None)
