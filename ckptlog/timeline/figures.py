@@ -287,6 +287,8 @@ def _partial_work(turn: Turn) -> None:
         )
         if turn.n_prompt is not None and finished:
             _set(turn, "n_processed", turn.n_prompt - turn.n_cached, "derived")
+        elif turn.n_prompt is None:
+            pass  # (how much of what it ended with is the answer is open)
         elif turn.n_released is not None and turn.n_released >= turn.n_cached and turn.released:
             _set(turn, "n_processed", turn.n_released - turn.n_cached, "derived")
             _set(turn, "n_generated", 0, "derived")

@@ -201,3 +201,10 @@ def test_a_prompt_loaded_into_a_busy_slot_is_told_of_the_turn_that_it_spoils() -
 def test_what_a_busy_slot_ends_with_is_not_its_prompt_at_a_level_that_hides_the_swap() -> None:
     told = {record.task: record.n_cached for record in report("played/b11549/hybrid/busy-slot-lv3").turns}
     assert (told[217], told[426]) == (None, None)
+
+
+def test_a_client_that_left_in_mid_answer_is_not_said_to_have_left_in_mid_prompt() -> None:
+    """b9713 at -lv 3 prints where it resumed, not how long the prompt was: 530 of 534, then some of the answer."""
+    (left,) = [record for record in report("played/b9713/hybrid/many-answers-lv3").turns if record.outcome == "cancelled"
+               and record.child_of is None]  # fmt: skip
+    assert (left.n_cached, left.n_processed, left.n_generated) == (530, None, None)
