@@ -115,7 +115,9 @@ def _check(
     status: CheckStatus = "passed"
     turns = _worse_turns(name, comparison)
     unknown = max(0, metric.unknown_new - metric.unknown_old)
-    if metric.old is None or metric.new is None or unknown:
+    if name == "reuse" and metric.old is metric.new is None and not _has_prompts(report):
+        message = "no prompt in either that could have reused anything"
+    elif metric.old is None or metric.new is None or unknown:
         status = "warning" if policy.gate.allow_unknown else "failed"
         message += f"; {plural(unknown, 'more turn')} without a known {name} than before" if unknown else ""
     if metric.old is not None and metric.new is not None:
@@ -136,6 +138,11 @@ def _check(
         turns=findings(report, turns) if status != "passed" else [],
         turns_total=len(turns) if status != "passed" else 0,
     )
+
+
+def _has_prompts(report: Report) -> bool:
+    """Whether a prompt was processed that could have reused anything (embeddings can't)."""
+    return any(turn.outcome not in ("arrival-rejection", "not-completion") for turn in report.turns)
 
 
 def _worse_turns(name: str, comparison: Comparison) -> list[int]:

@@ -58,7 +58,7 @@ def judge(
         failed_turns=sum(turn.failed for turn in report.turns),
         reuse=None if reuse is None else round(reuse, 6),
         checks=checks,
-        notes=[*notes, *_notes(report, policy)],
+        notes=[*notes, *_notes(report, policy), *_not_asked(policy, checks, baseline)],
     )
 
 
@@ -270,6 +270,17 @@ def _notes(report: Report, policy: Policy) -> Iterator[str]:
     unjudged = sum(turn.outcome == "unknown" for turn in report.turns) + not_judged(report)
     if unjudged and "unknown" not in policy.fail_on:
         yield f"of {plural(unjudged, 'turn')} the log does not tell the outcome, and fail_on leaves that out"
+
+
+def _not_asked(
+    policy: Policy, checks: Sequence[CheckVerdict], baseline: Sequence[CheckVerdict]
+) -> Iterator[str]:
+    """What a reader of a green verdict would think was judged, and was not."""
+    if not checks:
+        yield "nothing was checked: fail_on is empty, and the policy has no check"
+    wanted = policy.gate.baseline
+    if wanted is not None and wanted.file is None and not baseline:
+        yield "nothing was compared: [gate.baseline] names no file, and --baseline none either"
 
 
 def _listed(names: Iterable[str]) -> str:

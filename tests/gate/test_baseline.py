@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ckptlog import analyze
 from ckptlog.gate.baseline import against, choose, read_baseline, render_baseline
 from ckptlog.gate.errors import BaselineError
-from ckptlog.gate.policy import Policy
+from ckptlog.gate.policy import Gate, Policy
 from ckptlog.gate.tolerance import parse_tolerance
 from ckptlog.gate.verdict import CheckVerdict
 from ckptlog.records import CheckpointSettings, Report
@@ -339,6 +339,24 @@ def test_a_turn_that_was_put_in_or_left_out_moves_no_other() -> None:
     assert len(matching(long, long[:2000] + long[2003:])) >= 4990
     changed = [-1 if n % 97 == 50 else size for n, size in enumerate(long)]
     assert len(matching(long, changed)) == sum(size >= 0 for size in changed)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "sample_logs").glob("*.log")), ids=lambda path: path.stem)
+def test_a_log_is_no_worse_than_itself(path: Path, tmp_path: Path) -> None:
+    report = analyze(path).report
+    file = tmp_path / "baseline.json"
+    file.write_bytes(render_baseline([snapshot(report, "a.log")]))
+    (old,) = read_baseline(str(file))
+    checks, notes = against(report, "a.log", old, Policy(None, Gate()))
+    assert {check.id: check.message for check in checks if check.status != "passed"} == {}
+    assert notes == []
+
+
+def test_no_reuse_where_there_was_one_is_worse() -> None:
+    embedding = a_turn(10, 9000, 0, outcome="not-completion")
+    assert checked(session(embedding), session(embedding), Policy(None, Gate()))["reuse"].status == "passed"
+    gone = checked(session(a_turn(10, 9000, 8000)), session(embedding), Policy(None, Gate()))
+    assert gone["reuse"].status == "failed"
 
 
 # --- what was lost -------------------------------------------------------------------------------------

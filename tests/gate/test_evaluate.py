@@ -76,6 +76,23 @@ def test_fail_on_names_what_fails(gated: Gated) -> None:
     assert verdict.notes == ["of 1 turn the log does not tell the outcome, and fail_on leaves that out"]
 
 
+@pytest.mark.parametrize(
+    ("toml", "notes"),
+    [
+        ("[gate]\nfail_on = []", ["nothing was checked: fail_on is empty, and the policy has no check"]),
+        (
+            "[gate.baseline]\nmax_regression = {reuse = 0.02}",
+            ["nothing was compared: [gate.baseline] names no file, and --baseline none either"],
+        ),
+        ("", []),
+    ],
+)
+def test_a_green_verdict_says_what_was_not_judged(toml: str, notes: list[str], gated: Gated) -> None:
+    verdict = gated(a_report([a_turn()]), toml)
+    assert verdict.status == "passed"
+    assert verdict.notes == notes
+
+
 def test_allow_unknown_warns(gated: Gated) -> None:
     report = a_report([a_turn(outcome="unknown")], [a_run(verbosity=3, build_min=11000)])
     verdict = gated(report, "[gate]\nallow_unknown = true")
