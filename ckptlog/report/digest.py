@@ -221,19 +221,25 @@ class Digest:
     def unshared(self) -> list[Numbered]:
         """Long prompts, healthy each by itself, that found nothing or another conversation in a slot
         that had been used before; empty unless they are why little was reused in all."""
-        if self.findings or self.rewritten or not self.little_reused:
+        if self.findings or not self.little_reused:
             return []
+        rewritten = [item for finding in self.rewritten for item in finding.turns]
         used: set[tuple[int, int | None]] = set()
         found = []
-        slept = {item.number for item in self.slept}
+        told = {item.number for item in (*self.slept, *rewritten)}
         for item in self.turns:
             turn = item.turn
             alone = (turn.n_processed or 0) >= _LONG_PROMPT and _next_to_nothing(turn)
-            apart = item.number not in slept and (turn.run, turn.slot) in used
+            apart = item.number not in told and (turn.run, turn.slot) in used
             if alone and turn.outcome in (*HEALTHY, *FAILURES) and apart:
                 found.append(item)
             used.add((turn.run, turn.slot))
-        return found if _processed(found) > _processed(self.slept) else []
+        return found if _processed(found) > max(_processed(self.slept), _processed(rewritten)) else []
+
+    @cached_property
+    def head_changed(self) -> bool:
+        """Whether nothing failed, and a changing head is why little was reused."""
+        return bool(self.rewritten and self.little_reused and not self.findings and not self.unshared)
 
     @cached_property
     def slow(self) -> list[Numbered]:

@@ -113,15 +113,16 @@ def _can_tell(page: Page, report: Report) -> None:
         ),
     ]
     page.line(Text(f"What it tells of its {plural(len(turns), 'turn')}", "bold"))
-    bounded = sum(turn.n_common is None and turn.n_common_range is not None for turn in asked)
+    ranged = sum(turn.n_common is None and turn.n_common_range is not None for turn in asked)
     for words, known, of in rows:
         if not of:
             continue
+        bounded = ranged if words == _HELD else 0
         mark, style = (
-            ("yes", "green") if known == of else ("no", "red") if not known else ("partly", "yellow")
+            ("yes", "green") if known == of else ("no", "red") if not known + bounded else ("partly", "yellow")
         )
-        share = "" if known in (0, of) else f"  {known:,} of {of:,}"
-        if words == _HELD and bounded:
+        share = "" if known in (0, of) and not bounded else f"  {known:,} of {of:,}"
+        if bounded:
             share += f", within bounds {bounded:,} more"
         page.line(Text.assemble("  ", (f"{mark:<6}", style), f"  {words}{share}"))
     page.blank()

@@ -135,7 +135,7 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
     if what.selection is not None:
         turns = f"the {len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
     todo = []
-    if what.rewritten and what.little_reused:
+    if what.head_changed:
         first = "The beginning of the prompt changed: hardly anything was reused."
         fixes = {fix.name: fix for finding in what.rewritten for fix in finding.fixes[:1]}
         todo = [_fix(without_asides(fix)) for fix in fixes.values()]

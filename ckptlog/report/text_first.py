@@ -34,7 +34,7 @@ def add_verdict(page: Page, what: Digest) -> None:
         page.para("No turn to show.", style="bold")
     elif what.findings:
         _failures(page, what)
-    elif what.rewritten and what.little_reused:
+    elif what.head_changed:
         _rewritten_heads(page, what)
     else:
         _healthy(page, what)

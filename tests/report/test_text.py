@@ -324,3 +324,14 @@ def test_a_clock_in_the_system_prompt_is_told_whatever_the_memory(build: str, me
     assert "THE BEGINNING OF THE PROMPT CHANGED: HARDLY ANYTHING WAS REUSED 1 of 4 turns" in text
     assert f"Turn 4 shared only {14 if memory == 'swa' else 13} tokens with what the slot held" in text
     assert "Do: Make the client send the beginning of the prompt unchanged" in text
+
+
+@pytest.mark.parametrize("memory", ["plain", "hybrid"])
+def test_a_head_that_may_have_changed_once_is_not_why_others_were_not_reused(memory: str) -> None:
+    """Three chats take turns on one slot; by its length alone one prompt might be the chat before, rewritten."""
+    log = Path(__file__).parents[1] / "data" / "live" / "b10566" / memory / "ram-cache-tiny.log.gz"
+    text = flowing(analyze(log).report)
+    assert "Nothing failed in 6 turns, but little was reused." in text
+    assert "In turns 3, 5 and 6 the slot held nothing of the prompt" in text
+    assert "(--cache-ram 2; now 1 MiB)" in text
+    assert "BEGINNING OF THE PROMPT CHANGED" not in text
