@@ -19,6 +19,7 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     forced_words,
+    harmless_words,
     mismatch_words,
     place,
     quoted,
@@ -264,11 +265,10 @@ def _harmless(what: Digest) -> list[str]:
     if not what.harmless:
         return []
     names = listed([item.number for item in what.harmless])
-    lost = sum(item.turn.n_lost or 0 for item in what.harmless)
     kinds = " and ".join(sorted({label(item.turn) for item in what.harmless}))
     return [
         f"{'Turn' if len(what.harmless) == 1 else 'Turns'} {names}: {kinds}, but harmless "
-        f"({plural(lost, 'token')} processed again in all).{forced_words(what)}"
+        f"({harmless_words(what)} processed again in all).{forced_words(what)}"
     ]
 
 

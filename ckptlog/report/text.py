@@ -12,7 +12,7 @@ from ckptlog.records import Report
 from ckptlog.report.digest import Digest, Selection, digest
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, forced_words
+from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, forced_words, harmless_words
 from ckptlog.report.text_first import FINDINGS_IN_FULL, add_verdict, one_line
 from ckptlog.report.text_table import add_tables
 from ckptlog.report.words import (
@@ -102,11 +102,10 @@ def _notes(page: Page, what: Digest) -> None:
     if not what.harmless:
         return
     names = listed([item.number for item in what.harmless])
-    lost = sum(item.turn.n_lost or 0 for item in what.harmless)
     kinds = sorted({label(item.turn) for item in what.harmless})
     page.para(
         f"{'Turn' if len(what.harmless) == 1 else 'Turns'} {names}: {' and '.join(kinds)}, but harmless "
-        f"({plural(lost, 'token')} processed again in all)." + forced_words(what),
+        f"({harmless_words(what)} processed again in all)." + forced_words(what),
         style="dim",
     )
     page.blank()

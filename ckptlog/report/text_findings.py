@@ -11,6 +11,7 @@ from rich.text import Text
 from ckptlog.intake.unwrap import unwrap
 from ckptlog.records import Evidence, Fix, TurnRecord
 from ckptlog.report.digest import Digest, Finding, Numbered
+from ckptlog.report.loss import loss
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, sentence_case, speed
@@ -165,10 +166,15 @@ def unshared_words(what: Digest) -> str:
     """What to say where nothing failed and little was reused all the same."""
     turns = what.unshared
     processed = sum(item.turn.n_processed or 0 for item in turns)
-    return (
-        f"In {_which(turns)} the slot held nothing of the prompt, or another conversation "
-        f"({plural(processed, 'token')} processed)."
-    )
+    held = "nothing of the prompt, or another conversation"
+    if any(_perhaps_rewritten(item.turn) for item in turns):
+        held = "nothing of the prompt, another conversation, or the same with another beginning"
+    return f"In {_which(turns)} the slot held {held} ({plural(processed, 'token')} processed)."
+
+
+def _perhaps_rewritten(turn: TurnRecord) -> bool:
+    """Whether something was in common, and the log does not tell whether it was another conversation."""
+    return turn.trigger is None and turn.n_common_range is not None
 
 
 def unshared_advice(what: Digest) -> str:
@@ -188,10 +194,13 @@ def unshared_advice(what: Digest) -> str:
             "changes the beginning of its prompt: clocks, ids and file lists belong at its end."
         )
     more = f"--cache-ram {int(limit * 2) or 8192}; now {f'{limit:,.0f} MiB' if limit else 'off'}"
-    return (
+    words = (
         f"If conversations take each other's slot, let them come back from the RAM prompt cache ({more}), or give "
         f"each a slot of its own ({flags})."
     )
+    if any(_perhaps_rewritten(item.turn) for item in what.unshared):
+        words += " If the client changes the beginning of its prompt (a clock, an id), move that to its end."
+    return words
 
 
 def cancelled_words(what: Digest) -> str:
@@ -213,6 +222,13 @@ def slow_words(what: Digest) -> str:
     ms = sum(item.turn.prompt_ms or 0 for item in what.slow)
     where = f", in {_which(what.slow)}" if len(what.turns) > 1 else ""
     return f"{tokens:,} new tokens took {duration(ms)} ({speed(tokens, ms)}){where}."
+
+
+def harmless_words(what: Digest) -> str:
+    """How many tokens the harmless turns processed again: the sum of what each is said to have lost."""
+    losses = [lost for item in what.harmless if (lost := loss(item.turn)) is not None]
+    least = "" if len(losses) == len(what.harmless) and all(lost.exact for lost in losses) else "at least "
+    return f"{least}{plural(sum(lost.tokens for lost in losses), 'token')}"
 
 
 _FORCED = "forcing full prompt re-processing"

@@ -337,11 +337,12 @@ def _common(run: Run, turn: Turn) -> None:
     exact, basis = _common_at_search(run, turn)
     if exact is not None and _unseen_file(run, turn, exact):
         _came_from_file(turn)
-    if turn.n_common_range is not None:
-        searched, turn.n_common_range = turn.n_common_range, None
+    searched, turn.n_common_range = turn.n_common_range, None
+    swapped = turn.cache_loaded or _load_failed(turn)
+    if searched is not None and not swapped:
         met = meet(slot_range, searched)
         slot_range = searched if _empty(met) else met
-    if not turn.cache_loaded and not _load_failed(turn):
+    if not swapped:
         if slot_exact is not None:
             exact = slot_exact
             basis = "observed"
@@ -364,6 +365,9 @@ def _common(run: Run, turn: Turn) -> None:
         common_range = slot_range
     else:
         common_range = _loaded_range(turn)
+        if searched is not None:
+            met = meet(common_range, searched)
+            common_range = searched if _empty(met) else met
         if exact is None and common_range is not None:
             exact, common_range, basis = _narrow(run, turn, common_range)
     if slot_exact is not None:
@@ -541,6 +545,9 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
                     turn.n_common_range = (common, n_prompt)
                 return exact, "derived"
             return common, "derived"
+        if threshold == 0 and window is not None:
+            # no more in common than the window, and the one token that is subtracted in some cases
+            turn.n_common_range = (1, window + 1)
         return None, "derived"
     if turn.restored is not None or turn.forced is not None or turn.chunk_moves:
         return None, "derived"

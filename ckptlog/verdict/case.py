@@ -47,6 +47,21 @@ class Case:
         return turn.n_common_range
 
     @lazy
+    def perhaps_nothing_common(self) -> bool:
+        """Is only an upper bound known, so that there may have been nothing of weight in common?"""
+        return self.common is not None and self.common[0] <= NOTHING_CACHED < self.common[1]
+
+    @lazy
+    def parting(self) -> str:
+        """Where the prompts part, in words, as far as that is known."""
+        if self.common is None:
+            return "a token that is not known"
+        low, high = self.common
+        if high - low > 1:
+            return f"a token from {low:,} to {high:,}"
+        return f"token {low:,}" if low == high else f"token {low:,} or {high:,}"
+
+    @lazy
     def lost(self) -> tuple[int, int] | None:
         """``n_common - n_cached`` as a range, never negative."""
         if self.common is None or self.turn.n_cached is None:

@@ -53,6 +53,12 @@ class Unknown(CauseRule):
             text = "The log begins after this slot's checkpoints were made (or lines are missing), so it can't tell why."
             text += self._nearest(case)
             missing = ["which checkpoints existed before the log begins (capture it from the server's start)"]
+        elif case.perhaps_nothing_common and case.common is not None:
+            text = (
+                f"At most {case.common[1]:,} tokens of this prompt had been in the slot: another conversation, or the "
+                "same with its beginning changed. The log does not tell which."
+            )
+            missing = [] if case.costly is False else ["how much of the prompt the slot held"]
         else:
             text = "None of the known reasons fits what the log shows."
             missing = ["why the server could not resume (LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence)"]

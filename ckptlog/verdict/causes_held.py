@@ -47,7 +47,8 @@ class NothingInCommon(CauseRule):
         if not self.certain_only and not is_other_conversation(turn, high, held):
             return None
         quote_search(case)
-        what = "nothing" if high == 0 else f"only {high:,} token{'s' if high != 1 else ''}"
+        most = "only" if high - low <= 1 else "at most"
+        what = "nothing" if high == 0 else f"{most} {high:,} token{'s' if high != 1 else ''}"
         text = f"The new prompt has {what} in common with the {held:,} tokens" if held else f"The prompt has {what} in common with what"
         text += " that the slot held: another conversation"
         text += ", so there was nothing to keep." if high <= NOTHING_CACHED else ", by the lengths, so there was nothing to keep."

@@ -45,7 +45,7 @@ class NoUserBoundary(CauseRule):
             return None
         if not turn.starts_complete or not turn.starts_sure:
             return None
-        if turn.first_born <= case.common[0]:
+        if turn.first_born <= case.common[0] or case.perhaps_nothing_common:
             return None
         quote_search(case)
         return Finding(
@@ -90,7 +90,7 @@ class BeforeFirstBoundary(CauseRule):
             return None
         if not turn.starts_complete:
             return None  # the content is older than the log: checkpoints of it may have come and gone unseen
-        low, high = case.common
+        high = case.common[1]
         if turn.first_born <= high or may_be_another(turn, high):
             return None
         start = first_user_start(run, turn)
@@ -107,18 +107,17 @@ class BeforeFirstBoundary(CauseRule):
             return None
         quote_search(case)
         first = min(x for x in (start, turn.first_born) if x is not None)
-        place = f"token {low:,}" if low == high else f"token {low:,} or {high:,}"
         basis: Basis = case.common_basis if start is not None else "inferred"
         if high <= RELATED_TOKENS:
             basis = "inferred"
             text = (
-                f"The prompt parts from what the slot held at {place}, before the first place where a checkpoint could "
+                f"The prompt parts from what the slot held at {case.parting}, before the first place where a checkpoint could "
                 f"be ({first:,}). If it is the same conversation, its beginning was changed there (a clock, an id), "
                 "and no checkpoint flag helps; if it is another one, there was nothing to keep."
             )
         else:
             text = (
-                f"The prompt was changed at {place}, before the first place where a checkpoint could be ({first:,}). "
+                f"The prompt was changed at {case.parting}, before the first place where a checkpoint could be ({first:,}). "
                 "No checkpoint flag helps."
             )
         todo = [fixes.stop_rewriting_head(), *present(fixes.swa_full(run))]
@@ -160,6 +159,8 @@ class CheckpointsSparse(CauseRule):
             return None
         if case.best_dead is not None:
             return None  # there was one, and the line that says how it went is missing
+        if case.perhaps_nothing_common:
+            return None
         n_cached, low = turn.n_cached or 0, case.common[0]
         # (with a sliding window evaluation goes on a token before the checkpoint's end)
         resumed = max(n_cached, NOTHING_CACHED, turn.restored.n_tokens if turn.restored is not None else 0)
@@ -174,7 +175,7 @@ class CheckpointsSparse(CauseRule):
             where = "no checkpoint before it reaches back far enough"
         else:
             where = "no checkpoint lay before it"
-        text = f"The prompt was changed at token {low:,}; {where}."
+        text = f"The prompt was changed at {case.parting}; {where}."
         step = None
         if missed:
             spacing = run.checkpoints_min_step

@@ -335,3 +335,14 @@ def test_a_head_that_may_have_changed_once_is_not_why_others_were_not_reused(mem
     assert "In turns 3, 5 and 6 the slot held nothing of the prompt" in text
     assert "(--cache-ram 2; now 1 MiB)" in text
     assert "BEGINNING OF THE PROMPT CHANGED" not in text
+
+
+def test_what_may_be_a_changed_head_is_not_called_another_conversation() -> None:
+    """b9713 on sliding-window memory: a clock in the system prompt, and no line tells how much was in common."""
+    log = Path(__file__).parents[1] / "data" / "live" / "b9713" / "swa" / "rewritten-system-prompt.log.gz"
+    text = flowing(analyze(log).report)
+    assert "Nothing failed in 4 turns, but little was reused." in text
+    assert "another conversation, or the same with another beginning (569 tokens processed)." in text
+    assert "If the client changes the beginning of its prompt (a clock, an id), move that to its end." in text
+    assert "2+ lost" in text
+    assert "(at least 2 tokens processed again in all)" in text

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckptlog import analyze
 from ckptlog.timeline.figures import meet, ratio_range
 
 
@@ -106,3 +108,19 @@ def test_children_share_their_parents_prompt(recorded: Callable[[str], Any]) -> 
         assert parent.slot != child.slot
         assert child.n_processed == 0
         assert child.n_prompt in (None, parent.n_prompt)
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    # what the slot's tokens and the prompt's had in common, as the server's own tokens tell (truth files)
+    [("rewritten-system-prompt", {3: 16, 4: 14}), ("slot-taken", {4: 22, 5: 22})],
+)
+def test_a_search_against_0_bounds_what_is_in_common_by_the_window(name: str, shared: dict[int, int]) -> None:
+    """b9713, window 64: no line tells the common prefix of a slot that was given by age, and next to nothing was lost."""
+    log = Path(__file__).parents[1] / "data" / "live" / "b9713" / "swa" / f"{name}.log.gz"
+    turns = analyze(log).report.turns
+    for number, common in shared.items():
+        turn = turns[number - 1]
+        assert (turn.n_common, turn.n_common_range) == (None, (1, 65))
+        assert 1 <= common <= 65
+        assert (turn.outcome, turn.severity, turn.failed) == ("checkpoint-reprefill", "harmless", False)
