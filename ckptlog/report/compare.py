@@ -140,9 +140,10 @@ def _metric(name: str, old: Snapshot, new: Snapshot) -> Metric:
 
 def _settings(old: list[dict[str, str]], new: list[dict[str, str]]) -> list[Setting]:
     found = []
-    for run in range(max(len(old), len(new))):
-        a = old[run] if run < len(old) else {}
-        b = new[run] if run < len(new) else {}
+    if len(old) != len(new):
+        # of a server that only one of them has there is nothing to compare
+        found.append(Setting(0, "server starts", str(len(old)), str(len(new))))
+    for run, (a, b) in enumerate(zip(old, new, strict=False)):
         found += [
             Setting(run, name, a.get(name), b.get(name))
             for name in dict.fromkeys([*a, *b])

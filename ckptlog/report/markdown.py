@@ -147,6 +147,7 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         first = f"Nothing wrong was found, but of {unjudged} the log does not tell."
     elif what.slow:
         first = f"Slow, but not the cache's fault: {slow_words(what)}"
+        notes += [escape(cancelled_words(what))] if what.cancelled else []  # perhaps because of that
         todo = [escape(SLOW_ADVICE)]
     elif what.unshared:
         first = f"Nothing failed in {turns}, but little was reused."

@@ -95,6 +95,7 @@ def _healthy(page: Page, what: Digest) -> None:
         )
     elif what.slow:
         page.para(f"Slow, but not the cache's fault: {slow_words(what)}", first="  ", style="bold yellow")
+        _cancelled(page, what)  # perhaps because of that
         page.para(SLOW_ADVICE, first="  Do:  ")
     elif what.unshared:
         page.para(f"Nothing failed in {turns}, but little was reused.", first="  ", style="bold yellow")
@@ -104,7 +105,7 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(
             f"Nothing failed in {turns}, but a client did not wait for its answer.", "  ", style="bold yellow"
         )
-        page.para(cancelled_words(what), first="  Note ", rest=7)
+        _cancelled(page, what)
         for fix in what.cancelled[0].turn.fixes[:1]:
             page.para(safe_text(fix.text), first="  Do:  ")
     else:
@@ -113,6 +114,11 @@ def _healthy(page: Page, what: Digest) -> None:
     if what.unshared:
         page.para(unshared_words(what), first="  Note ", rest=7)
         page.para(unshared_advice(what), first="  Do:  ")
+
+
+def _cancelled(page: Page, what: Digest) -> None:
+    if what.cancelled:
+        page.para(cancelled_words(what), first="  Note ", rest=7)
 
 
 def price(finding: Finding) -> str:

@@ -382,3 +382,11 @@ def test_a_slot_taken_from_a_conversation_is_worse_than_before() -> None:
     held = msgspec.structs.replace(turn, cause="other-conversation", n_known=10, n_lost=10)
     (change,) = compare(snapshot(session(held), "a.log"), snapshot(session(turn), "b.log")).worse
     assert (change.old.n_lost, change.new.n_lost) == (10, 2642)
+
+
+def test_a_server_start_more_is_told_as_such() -> None:
+    """What a second server in one of the logs is set to is no change of a setting."""
+    old = a_report([a_turn()], [a_run(verbosity=4)])
+    new = a_report([a_turn()], [a_run(verbosity=3), a_run(1)])
+    settings = compare(snapshot(old, "a.log"), snapshot(new, "b.log")).settings
+    assert [(one.name, one.old, one.new) for one in settings] == [("server starts", "1", "2"), ("-lv", "4", "3")]

@@ -14,6 +14,7 @@ from rich.console import Console
 from ckptlog import analyze
 from ckptlog.records import CheckpointSettings, Fix, Report, TurnRecord
 from ckptlog.report.digest import Selection
+from ckptlog.report.markdown import render_markdown
 from ckptlog.report.text import render_text
 from ckptlog.report.words import run_words
 
@@ -346,3 +347,12 @@ def test_what_may_be_a_changed_head_is_not_called_another_conversation() -> None
     assert "If the client changes the beginning of its prompt (a clock, an id), move that to its end." in text
     assert "2+ lost" in text
     assert "(at least 2 tokens processed again in all)" in text
+
+
+def test_a_client_that_left_is_told_beside_what_it_may_have_waited_for() -> None:
+    """b10566: a prompt of 12,000 tokens that the client did not wait for, then one of 10,239 in 58 s."""
+    log = Path(__file__).parents[1] / "data" / "live" / "b10566" / "plain" / "gone-during-prompt.log.gz"
+    report = analyze(log).report
+    for text in (flowing(report), " ".join(render_markdown(report).split())):
+        assert "10,239 new tokens took 57.9 s" in text
+        assert "Turn 3: the client had gone. It left while the prompt was being processed: 1,761 of 12,000" in text
