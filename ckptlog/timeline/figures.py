@@ -183,7 +183,7 @@ def _cached_and_prompt(turn: Turn) -> None:
 
 def _without_lost_batch(turn: Turn) -> None:
     """Where the first batch's line is missing, a later one gives a reuse point that is too high."""
-    if turn.n_prompt is None or turn.n_processed is None or not turn.batch_starts:
+    if turn.n_prompt is None or turn.n_processed is None or not turn.batch_starts or turn.swapped is not None:
         return
     rest = turn.n_prompt - turn.n_processed
     if turn.n_cached == turn.batch_starts[0] and 0 <= rest < turn.n_cached and turn.input_truncated is None:
@@ -674,6 +674,9 @@ def _known(turn: Turn) -> None:
         values.extend(turn.selection.slot_lcp.values())
         values.extend(lcp for _, lcp, _, _ in turn.selection.candidates)
     values.extend(value for value in (turn.n_common, turn.n_common_slot) if value is not None)
+    # (b8156 goes on one token behind what is in common; pieces that were moved are no prefix)
+    if values and not turn.chunk_moves and turn.n_cached is not None and turn.n_cached > max(values) + 1:
+        return  # it was held where the log does not show
     if values and not (turn.n_common_range is not None and max(values) < turn.n_common_range[0]):
         turn.n_known = max(values)
         turn.basis["n_known"] = "observed"

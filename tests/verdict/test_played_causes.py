@@ -208,3 +208,16 @@ def test_a_client_that_left_in_mid_answer_is_not_said_to_have_left_in_mid_prompt
     (left,) = [record for record in report("played/b9713/hybrid/many-answers-lv3").turns if record.outcome == "cancelled"
                and record.child_of is None]  # fmt: skip
     assert (left.n_cached, left.n_processed, left.n_generated) == (530, None, None)
+
+
+def test_a_swap_in_mid_prompt_is_no_lost_line() -> None:
+    """424 were reused and 70 processed of 462: the rest was read twice, for the slot's content was taken away."""
+    spoilt = next(record for record in report("played/b11549/hybrid/busy-slot-again").turns if record.task == 216)
+    assert (spoilt.n_prompt, spoilt.n_cached, spoilt.n_processed) == (462, 424, 70)
+    assert "may be off" in spoilt.explanation
+
+
+def test_what_was_reused_was_known_to_the_server() -> None:
+    """A new slot filled from the RAM cache, at a level that hides it: 642 tokens, not the 0 that the slot held."""
+    filled = next(record for record in report("played/b11549/hybrid/unified-per-slot-lv3").turns if record.task == 62)
+    assert (filled.n_cached, filled.n_known) == (642, None)
