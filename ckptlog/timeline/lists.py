@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from typing import Any, cast
 
@@ -237,24 +238,26 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         return found, not open_starts or (bool(found) and open_starts[0] > found[0])
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
     found, open_starts = [], []
+    for_checkpoints = _cuts_only_for_checkpoints(run.build_min, run.build_max)
     for i in range(1, len(starts)):
         before, start = starts[i - 1], starts[i]
         if start - before == n_batch or start in tail:
             continue
         made = any(c.n_tokens == start for c in turn.created)
         if turn.n_alone is None or i <= turn.n_alone:
-            (found if made or not _cuts_only_for_checkpoints(run) else open_starts).append(start)
+            (found if made or not for_checkpoints else open_starts).append(start)
             continue
         # other slots, or an image, may have cut the batch: only a checkpoint tells that a message begins there
         n_end = starts[i + 1] if i + 1 < len(starts) else n_prompt
         near_end = n_prompt < n_end + n_ubatch
         if made and not near_end:
             found.append(start)
-        elif made or not _cuts_only_for_checkpoints(run):
+        elif made or not for_checkpoints:
             open_starts.append(start)
     return found, not open_starts or (bool(found) and open_starts[0] > found[0])
 
 
-def _cuts_only_for_checkpoints(run: Run) -> bool:
+@cache
+def _cuts_only_for_checkpoints(build_min: int, build_max: int | None) -> bool:
     """Is a user message's start cut only where that makes a checkpoint (formats: policy, section 3)?"""
-    return all(rules.user_cuts == "useful" for rules in rules_for(run.build_min or None, run.build_max))
+    return all(rules.user_cuts == "useful" for rules in rules_for(build_min or None, build_max))
