@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import chain, islice
 from threading import Event
 from typing import TypeVar
@@ -11,6 +13,9 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
+#: how long one thread may keep the other from running Python: the reading thread calls Polars every few hundred
+#: microseconds, and would wait five milliseconds after each call
+SWITCH_SECONDS = 0.0003
 #: how long is waited before looking whether there was an interrupt
 LOOK_SECONDS = 0.2
 
@@ -33,7 +38,7 @@ def ahead(
         yield from map(work, begin)
         return
     items = chain(begin, items)
-    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
+    with _switching_often(), ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
         try:
             coming = thread.submit(step)
             while made := _result(coming):
@@ -41,6 +46,16 @@ def ahead(
                 yield made[0]
         finally:
             left.set()
+
+
+@contextmanager
+def _switching_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, SWITCH_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _result(coming: Future[Made]) -> Made:
