@@ -139,11 +139,15 @@ def main(args: Sequence[str] | None = None) -> int:
 
     Errors become one line on stderr; a traceback is shown only with ``CKPTLOG_DEBUG=1``.
     """
-    gc.set_threshold(_GC_THRESHOLD, 20, 20)
     try:
-        code = _run(args)
+        return _main(args)
     finally:
         gc.enable()  # a command may have done without
+
+
+def _main(args: Sequence[str] | None) -> int:
+    gc.set_threshold(_GC_THRESHOLD, 20, 20)
+    code = _run(args)
     let_go_of_streams()
     return code
 
@@ -154,7 +158,7 @@ def command() -> NoReturn:
     It ends at once, unless a thread has work to finish: Python would take all modules and records apart first,
     which takes longer than a small log.
     """
-    code = main()
+    code = _main(None)
     if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         os._exit(code)
     sys.exit(code)
