@@ -7,11 +7,14 @@ of the prompt and never an event.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from ckptlog.events.event import Event
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import continuation
 
 WINDOW_KINDS = frozenset({"mismatch_old", "mismatch_new"})
+_kind = attrgetter("kind")
 #: a window is a dozen tokens; a dump that goes on longer has lost its other half (a grep'd log)
 MAX_LINES = 2000
 MAX_EVENTS = 200
@@ -34,7 +37,7 @@ class MismatchWindows:
     def feed(self, events: list[Event], chunk: Chunk) -> list[Event]:
         self._chunks.append(chunk)
         out: list[Event] = []
-        if self._open is None and not any(e.kind in WINDOW_KINDS for e in events):
+        if self._open is None and WINDOW_KINDS.isdisjoint(map(_kind, events)):
             out = events
         else:
             for event in events:

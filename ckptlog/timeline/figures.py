@@ -669,14 +669,16 @@ def _narrow(run: Run, turn: Turn, ranged: Range) -> tuple[int | None, Range, Bas
 
 def _known(turn: Turn) -> None:
     """The best common prefix with anything the server held that the log shows."""
-    values: list[int] = []
+    values = [value for value in (turn.n_common, turn.n_common_slot) if value is not None]
     if turn.selection is not None:
-        values.extend(turn.selection.slot_lcp.values())
-        values.extend(lcp for _, lcp, _, _ in turn.selection.candidates)
-    values.extend(value for value in (turn.n_common, turn.n_common_slot) if value is not None)
+        values += turn.selection.slot_lcp.values()
+        values += [lcp for _, lcp, _, _ in turn.selection.candidates]
+    if not values:
+        return
+    best = max(values)
     # (b8156 goes on one token behind what is in common; pieces that were moved are no prefix)
-    if values and not turn.chunk_moves and turn.n_cached is not None and turn.n_cached > max(values) + 1:
+    if not turn.chunk_moves and turn.n_cached is not None and turn.n_cached > best + 1:
         return  # it was held where the log does not show
-    if values and not (turn.n_common_range is not None and max(values) < turn.n_common_range[0]):
-        turn.n_known = max(values)
+    if turn.n_common_range is None or best >= turn.n_common_range[0]:
+        turn.n_known = best
         turn.basis["n_known"] = "observed"

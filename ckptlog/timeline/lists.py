@@ -224,6 +224,7 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         # (where the build is not known yet, one of them may be the start of a message all the same)
         return [], n_prompt is not None and len(starts) < 2
     n_batch, n_ubatch = run.n_batch, run.n_ubatch
+    created = {checkpoint.n_tokens for checkpoint in turn.created}
     if n_batch is None or n_ubatch is None:
         # the log begins behind the lines that print them: what could be a full batch, or near the end, proves nothing
         open_starts: list[int] = []
@@ -233,7 +234,7 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
             if start == n_prompt - 4:
                 continue
             size = _may_be_a_size(start - before) or _may_be_a_size(n_prompt - 4 - start)
-            foreign = turn.n_alone is not None and i > turn.n_alone and not any(c.n_tokens == start for c in turn.created)
+            foreign = turn.n_alone is not None and i > turn.n_alone and start not in created
             (open_starts if size or foreign else found).append(start)
         return found, not open_starts or (bool(found) and open_starts[0] > found[0])
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
@@ -243,7 +244,7 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         before, start = starts[i - 1], starts[i]
         if start - before == n_batch or start in tail:
             continue
-        made = any(c.n_tokens == start for c in turn.created)
+        made = start in created
         if turn.n_alone is None or i <= turn.n_alone:
             (found if made or not for_checkpoints else open_starts).append(start)
             continue

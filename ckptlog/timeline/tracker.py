@@ -45,11 +45,12 @@ class Tracker:
         self._before = before
 
     def feed(self, events: list[Event]) -> None:
-        streams = self._streams
+        stream: Stream | None = None
         for event in events:
-            stream = streams.get(event.port)
-            if stream is None:
-                stream = streams[event.port] = self._stream(event)
+            if stream is None or stream.port != event.port:
+                stream = self._streams.get(event.port)
+                if stream is None:
+                    stream = self._streams[event.port] = self._stream(event)
             text = event.text
             if text is not None and len(text) > MAX_QUOTE:
                 event.text = text[:MAX_QUOTE]
