@@ -31,6 +31,7 @@ class CacheEntry(msgspec.Struct):
     boundaries_seen: bool = False
     starts_complete: bool = False
     starts_sure: bool = True
+    starts_until: int = 0
     maker: Turn | None = None
 
 

@@ -184,6 +184,7 @@ class ListKeeper:
         found, sure = user_starts(run, turn)
         sure = sure and not _batch_missing(run, turn)
         state.user_starts = sorted({*starts, *found}) if found else starts
+        state.starts_until = _starts_until(run, turn, min(state.starts_until, n_common))
         if turn.batch_starts:
             state.boundaries_seen = True
             state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
@@ -244,10 +245,11 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         before, start = starts[i - 1], starts[i]
         if start - before == n_batch or start in tail:
             continue
-        made = start in created
         if turn.n_alone is None or i <= turn.n_alone:
-            (found if made or not for_checkpoints else open_starts).append(start)
+            # (the one behind the first checkpoint of an empty list is cut too, and makes none: policy, section 3)
+            found.append(start)
             continue
+        made = start in created
         # other slots, or an image, may have cut the batch: only a checkpoint tells that a message begins there
         n_end = starts[i + 1] if i + 1 < len(starts) else n_prompt
         near_end = n_prompt < n_end + n_ubatch
@@ -256,6 +258,33 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         elif made or not for_checkpoints:
             open_starts.append(start)
     return found, not open_starts or (bool(found) and open_starts[0] > found[0])
+
+
+def _starts_until(run: Run, turn: Turn, until: int) -> int:
+    """Up to which token every start of a user message shows now, if up to ``until`` all did before this turn.
+
+    Where a cut is made only for a checkpoint, a start within the spacing behind the last checkpoint is not cut. Into an
+    empty list the first one is, and so is the next one: the list is still empty when the batch behind the first is
+    filled (formats: policy, section 3).
+    """
+    starts = turn.batch_starts
+    if not starts or starts[0] > until or turn.n_prompt is None:
+        return until
+    if run.checkpoints_min_step == 0 or not _cuts_for_checkpoints(run.build_min, run.build_max):
+        return turn.n_prompt
+    gone = {id(checkpoint) for checkpoint in turn.invalidated}
+    if turn.restored is not None or not turn.before_known or any(id(c) not in gone for c in turn.before or ()):
+        return until
+    if not turn.created:
+        return max(until, starts[-1])
+    first = turn.created[0].n_tokens
+    return max(until, next((start for start in starts if start > first), turn.n_prompt))
+
+
+@cache
+def _cuts_for_checkpoints(build_min: int, build_max: int | None) -> bool:
+    """May a user message's start be cut only where that makes a checkpoint (formats: policy, section 3)?"""
+    return any(rules.user_cuts == "useful" for rules in rules_for(build_min or None, build_max))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Basis, Fix
 from ckptlog.replay.loss import NOTHING_CACHED
-from ckptlog.timeline.model import Turn
+from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
@@ -166,6 +166,8 @@ class CheckpointsSparse(CauseRule):
         resumed = max(n_cached, NOTHING_CACHED, turn.restored.n_tokens if turn.restored is not None else 0)
         missed = [u for u in turn.user_starts if resumed < u <= low and _too_close(case, u)]
         few_places = not cuts_every_user_start(run)
+        # does most of what lies between belong to where a message's start would not show?
+        hidden = not missed and not few_places and (low - max(turn.starts_until, resumed)) * 2 > low - resumed
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None
         quote_search(case)
@@ -185,6 +187,8 @@ class CheckpointsSparse(CauseRule):
             step = min(256, 1 << max(0, (missed[-1] - n_cached - 1).bit_length() - 1))
         elif few_places:
             text += f" {_few_places(case)}"
+        elif hidden:
+            text += _perhaps_hidden(run)
         else:
             text += (
                 " No message is known to begin in between, so there was no place for a checkpoint: the change lies deep "
@@ -193,6 +197,8 @@ class CheckpointsSparse(CauseRule):
         text += new_session(case)
         words, upgrade = faults.told(run, "near-end-spacing")
         closer = fixes.smaller_step(run, step, missed[-1]) if missed else _by_distance(case)
+        if hidden and closer is None:
+            closer = _closer(run)
         todo = present(closer, fixes.swa_full(run))
         if few_places:
             what = "checkpoints are made wherever a user message begins, which helps if one begins before the change"
@@ -200,9 +206,31 @@ class CheckpointsSparse(CauseRule):
         else:
             text += f" {words}" if words else ""
             todo += upgrade
-        if closer is None and not few_places:
-            todo.insert(0, fixes.shorter_messages())
+        if not missed and not few_places:
+            todo.insert(0 if closer is None else 1, fixes.shorter_messages())
         return Finding(self.name, text, "derived" if missed else "inferred", todo, not_helping(case))
+
+
+def _perhaps_hidden(run: Run) -> str:
+    """Where the log can't tell whether a message begins: the spacing would have kept a checkpoint from it."""
+    spacing = f" ({run.checkpoints_min_step:,})" if run.checkpoints_min_step is not None else ""
+    return (
+        f" No message is known to begin in between, but one within the spacing{spacing} of the checkpoint before it would "
+        "not show. If there is none, the change lies deep inside one long message."
+    )
+
+
+#: a smaller spacing than this is not advised where it is not known to help
+LEAST_STEP = 64
+
+
+def _closer(run: Run) -> Fix | None:
+    """A smaller spacing, for messages that may begin where the log does not show them."""
+    spacing, flag = run.checkpoints_min_step, fixes.spacing_flag(run)
+    if flag is None or (spacing is not None and spacing <= LEAST_STEP):
+        return None
+    text = "Let checkpoints lie closer together: worth a try, for a message that begins in between would not show here."
+    return Fix("smaller-spacing", text, [flag, str(max(LEAST_STEP, min(256, (spacing or 512) // 2)))])
 
 
 def _too_close(case: Case, start: int) -> bool:

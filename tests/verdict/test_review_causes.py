@@ -168,7 +168,12 @@ def test_a_smaller_distance_is_told_only_where_a_batch_begins_before_the_change(
 
 @pytest.mark.parametrize(
     ("log", "number", "at"),
-    [("live/b10566/hybrid/spacing-step512", 10, "241"), ("logs/b11549/swa/minstep_8192", 5, "184")],
+    [
+        ("live/b10566/hybrid/spacing-step512", 10, "241"),
+        ("logs/b11549/swa/minstep_8192", 5, "184"),
+        # cut right behind the first checkpoint of an empty list, and no checkpoint made
+        ("logs/b11549/hybrid/minstep_8192", 5, "184"),
+    ],
 )
 def test_a_spacing_that_skipped_messages_is_told_even_where_the_replay_finds_no_number(
     log: str, number: int, at: str
@@ -179,6 +184,15 @@ def test_a_spacing_that_skipped_messages_is_told_even_where_the_replay_finds_no_
     assert edit.fixes[0].name == "smaller-spacing"
     assert edit.fixes[0].flags[0] == "--checkpoint-min-step"
     assert f"resume at {at} at least" in edit.fixes[0].text
+
+
+@pytest.mark.parametrize("log", ["live/b11549/hybrid/long-first-message", "sample/sparse-checkpoints"])
+def test_that_no_message_begins_in_between_is_said_where_its_start_would_show(log: str) -> None:
+    """Into an empty list the first two starts are cut, whatever the spacing: the second one lies behind the change."""
+    edit = next(t for t in report(log).turns if t.cause == "checkpoints-sparse")
+    assert "the change lies deep inside one long message" in edit.explanation
+    assert "would not show" not in edit.explanation
+    assert edit.fixes[0].name == "split-long-messages"
 
 
 def test_a_new_session_is_told_by_where_it_parts() -> None:
