@@ -31,7 +31,7 @@ class CacheEntry(msgspec.Struct):
     boundaries_seen: bool = False
     starts_complete: bool = False
     starts_sure: bool = True
-    starts_until: int = 0
+    hidden_starts: list[tuple[int, int]] = []
     maker: Turn | None = None
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import pairwise
 from typing import Any, cast
 
 from ckptlog.events import Event
 from ckptlog.records import Fate
-from ckptlog.server.rules import rules_for
+from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 from ckptlog.timeline.slot import SlotState, quote
+from ckptlog.timeline.user_starts import batch_missing, hidden_between, user_starts
 
 #: from this build a context shift (and any clear of a slot) empties the list, without a line
 CLEARS_LIST_SINCE = 10012
@@ -182,9 +181,11 @@ class ListKeeper:
         if born and (state.first_born is None or min(born) < state.first_born):
             state.first_born = min(born)
         found, sure = user_starts(run, turn)
-        sure = sure and not _batch_missing(run, turn)
+        sure = sure and not batch_missing(run, turn)
         state.user_starts = sorted({*starts, *found}) if found else starts
-        state.starts_until = _starts_until(run, turn, min(state.starts_until, n_common))
+        hidden = hidden_between(run, turn, found)
+        kept = [(low, min(high, n_common)) for low, high in state.hidden_starts if low < n_common]
+        state.hidden_starts = kept if hidden is None else [*kept[-MAX_BETWEEN:], hidden]
         if turn.batch_starts:
             state.boundaries_seen = True
             state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
@@ -193,101 +194,3 @@ class ListKeeper:
 
 #: a checkpoint of the first few tokens (BOS, a header) is worth nothing
 TRIVIAL = 8
-
-
-#: batch sizes that people choose are multiples of the one and at most the other
-SIZE_UNIT, LARGEST_SIZE = 16, 8192
-
-
-def _may_be_a_size(n: int) -> bool:
-    return n % SIZE_UNIT == 0 and n <= LARGEST_SIZE
-
-
-def _batch_missing(run: Run, turn: Turn) -> bool:
-    """Is the line of a batch not in the log: a gap of more than one, or a checkpoint made where none begins?
-
-    (formats: policy, section 3: a checkpoint is made at the start of a batch)
-    """
-    starts, size = turn.batch_starts, run.n_batch
-    if run.build_min >= 9306 and any(c.n_tokens not in starts for c in turn.created):
-        return True
-    return size is not None and any(start - before > size for before, start in pairwise(starts))
-
-
-def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
-    """Batch starts that are neither where reuse ended, nor a full batch later, nor near the prompt's end.
-
-    From b9310 on such a cut is the start of a user message (formats: policy, section 3). Also says whether the
-    first of them is sure to be the first.
-    """
-    starts, n_prompt = turn.batch_starts, turn.n_prompt
-    if n_prompt is None or len(starts) < 2 or run.build_min < 9306:
-        # (where the build is not known yet, one of them may be the start of a message all the same)
-        return [], n_prompt is not None and len(starts) < 2
-    n_batch, n_ubatch = run.n_batch, run.n_ubatch
-    created = {checkpoint.n_tokens for checkpoint in turn.created}
-    if n_batch is None or n_ubatch is None:
-        # the log begins behind the lines that print them: what could be a full batch, or near the end, proves nothing
-        open_starts: list[int] = []
-        found: list[int] = []
-        for i in range(1, len(starts)):
-            before, start = starts[i - 1], starts[i]
-            if start == n_prompt - 4:
-                continue
-            size = _may_be_a_size(start - before) or _may_be_a_size(n_prompt - 4 - start)
-            foreign = turn.n_alone is not None and i > turn.n_alone and start not in created
-            (open_starts if size or foreign else found).append(start)
-        return found, not open_starts or (bool(found) and open_starts[0] > found[0])
-    tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
-    found, open_starts = [], []
-    for_checkpoints = _cuts_only_for_checkpoints(run.build_min, run.build_max)
-    for i in range(1, len(starts)):
-        before, start = starts[i - 1], starts[i]
-        if start - before == n_batch or start in tail:
-            continue
-        if turn.n_alone is None or i <= turn.n_alone:
-            # (the one behind the first checkpoint of an empty list is cut too, and makes none: policy, section 3)
-            found.append(start)
-            continue
-        made = start in created
-        # other slots, or an image, may have cut the batch: only a checkpoint tells that a message begins there
-        n_end = starts[i + 1] if i + 1 < len(starts) else n_prompt
-        near_end = n_prompt < n_end + n_ubatch
-        if made and not near_end:
-            found.append(start)
-        elif made or not for_checkpoints:
-            open_starts.append(start)
-    return found, not open_starts or (bool(found) and open_starts[0] > found[0])
-
-
-def _starts_until(run: Run, turn: Turn, until: int) -> int:
-    """Up to which token every start of a user message shows now, if up to ``until`` all did before this turn.
-
-    Where a cut is made only for a checkpoint, a start within the spacing behind the last checkpoint is not cut. Into an
-    empty list the first one is, and so is the next one: the list is still empty when the batch behind the first is
-    filled (formats: policy, section 3).
-    """
-    starts = turn.batch_starts
-    if not starts or starts[0] > until or turn.n_prompt is None:
-        return until
-    if run.checkpoints_min_step == 0 or not _cuts_for_checkpoints(run.build_min, run.build_max):
-        return turn.n_prompt
-    gone = {id(checkpoint) for checkpoint in turn.invalidated}
-    if turn.restored is not None or not turn.before_known or any(id(c) not in gone for c in turn.before or ()):
-        return until
-    if not turn.created:
-        return max(until, starts[-1])
-    first = turn.created[0].n_tokens
-    return max(until, next((start for start in starts if start > first), turn.n_prompt))
-
-
-@cache
-def _cuts_for_checkpoints(build_min: int, build_max: int | None) -> bool:
-    """May a user message's start be cut only where that makes a checkpoint (formats: policy, section 3)?"""
-    return any(rules.user_cuts == "useful" for rules in rules_for(build_min or None, build_max))
-
-
-@cache
-def _cuts_only_for_checkpoints(build_min: int, build_max: int | None) -> bool:
-    """Is a user message's start cut only where that makes a checkpoint (formats: policy, section 3)?"""
-    return all(rules.user_cuts == "useful" for rules in rules_for(build_min or None, build_max))

@@ -235,8 +235,8 @@ class Turn(msgspec.Struct):
     #: whether the content's batches were seen from token 0 on, so that no earlier user start is missing
     starts_complete: bool = False
     starts_sure: bool = True
-    #: up to which token every start of a user message would show, had there been one
-    starts_until: int = 0
+    #: between which tokens of the content a user message may begin that the log does not show
+    hidden_starts: list[tuple[int, int]] = []
     #: tokens at the slot's beginning that came from a slot file without checkpoints
     bare_until: int = 0
     #: what had replaced the content for which the restored checkpoint was made: ("shift" | "slot-file", line, text)

@@ -48,7 +48,7 @@ class RamCacheMessages(StreamState):
         entry.maker, entry.first_born = state.maker, state.first_born
         entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
         entry.starts_complete, entry.starts_sure = state.starts_complete, state.starts_sure
-        entry.starts_until = state.starts_until
+        entry.hidden_starts = state.hidden_starts
         self.cache.save(entry)
 
     def on_cache_already(self, e: Event) -> None:

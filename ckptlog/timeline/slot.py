@@ -37,8 +37,8 @@ class SlotState(msgspec.Struct):
     starts_complete: bool = False
     #: whether no cut that may be the start of a user message had to be left out of ``user_starts``
     starts_sure: bool = True
-    #: up to which token every start of a user message would show, had there been one
-    starts_until: int = 0
+    #: between which tokens a user message may begin that the log does not show
+    hidden_starts: list[tuple[int, int]] = []
     #: the last change of the content that an old build's list survived (why, line, text)
     outlived: tuple[str, int, str | None] | None = None
     #: tokens at the beginning that came from a slot file without checkpoints
@@ -52,7 +52,7 @@ class SlotState(msgspec.Struct):
         self.boundaries_seen = False
         self.starts_complete = False
         self.starts_sure = True
-        self.starts_until = 0
+        self.hidden_starts = []
         self.bare_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:

@@ -182,7 +182,7 @@ class StreamState:
         turn.user_starts = state.user_starts
         turn.boundaries_seen = state.boundaries_seen
         turn.starts_complete, turn.starts_sure = state.starts_complete, state.starts_sure
-        turn.starts_until = state.starts_until
+        turn.hidden_starts = state.hidden_starts
         turn.before = list(state.checkpoints)
         if len(self.slots) > 1:
             self._at_the_same_time(turn)
@@ -243,7 +243,7 @@ class StreamState:
             state.user_starts = list(entry.user_starts)
             state.boundaries_seen = entry.boundaries_seen
             state.starts_complete, state.starts_sure = entry.starts_complete, entry.starts_sure
-            state.starts_until = entry.starts_until
+            state.hidden_starts = entry.hidden_starts
         if entry is None or entry.checkpoints is None:
             state.list_known = False
             return

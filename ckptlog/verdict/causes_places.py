@@ -167,7 +167,8 @@ class CheckpointsSparse(CauseRule):
         missed = [u for u in turn.user_starts if resumed < u <= low and _too_close(case, u)]
         few_places = not cuts_every_user_start(run)
         # does most of what lies between belong to where a message's start would not show?
-        hidden = not missed and not few_places and (low - max(turn.starts_until, resumed)) * 2 > low - resumed
+        unseen = sum(max(0, min(high, low) - max(at, resumed)) for at, high in turn.hidden_starts)
+        hidden = not missed and not few_places and unseen * 2 > low - resumed
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None
         quote_search(case)
