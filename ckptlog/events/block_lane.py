@@ -30,8 +30,9 @@ class BlockLane:
     at: int
     head: LanePattern
     body: LanePattern
-    #: lines taken so far
+    #: lines taken so far, and lines of its shape when it was last tried, or learned
     taken: int = 0
+    recent: int = 0
     _body_values: list[pl.Expr] = field(init=False)
     _head_values: list[pl.Expr] = field(init=False)
 

@@ -29,8 +29,9 @@ class Lane:
 
     plan: Plan
     pattern: LanePattern
-    #: lines taken so far
+    #: lines taken so far, and lines of its shape when it was last tried, or learned
     taken: int = 0
+    recent: int = 0
     _values: list[pl.Expr] = field(init=False)
     _build: ColumnBuilder = field(init=False)
 

@@ -13,8 +13,10 @@ from ckptlog.events.plan import Plan
 from ckptlog.events.shape_book import ShapeBook
 from ckptlog.events.shapes import LINE_HEADS
 
-#: lines of a shape in one reading that are worth a lane
+#: lines of a shape in one reading that promise to be worth a lane
 WORTH_LINES = 20
+#: lines that are worth trying it: its calls of Polars cost as much as so many lines the long way
+TRIED_LINES = 150
 #: fewer lines than this go the long way at once
 FEW_LINES = 2000
 #: how much of a line is its key: the logger's name and the beginning of the function's
@@ -42,6 +44,9 @@ class Lanes:
 
     def learn(self, number: int, line: str, count: int) -> None:
         """``line`` is one of ``count`` that have this plan."""
+        known = self._lanes.get(number)
+        if known is not None and count > known.recent:
+            known.recent = count
         if count < WORTH_LINES:
             return
         data = line.encode()
@@ -50,7 +55,9 @@ class Lanes:
                 (at for head in LINE_HEADS if (at := data.find(head.encode())) >= 0), default=-1
             )
         if number not in self._lanes:
-            self._lanes[number] = self._lane(self.book.plans[number], line)
+            known = self._lanes[number] = self._lane(self.book.plans[number], line)
+            if known is not None:
+                known.recent = max(count, TRIED_LINES)
         found = self._lanes[number]
         if found is None:
             return
@@ -74,7 +81,8 @@ class Lanes:
             return [], frame
         key = pl.col("line").cast(pl.Binary).bin.slice(self._key_at, KEY_BYTES).alias("key")
         frame = frame.with_columns(key)
-        known = frame["key"].is_in(list(self._by_key))
+        open_keys = [key for key, lanes in self._by_key.items() if any(map(_is_worth_it, lanes))]
+        known = frame["key"].is_in(open_keys)
         rest = [frame.filter(~known).drop("key")]
         events: list[Event] = []
         for (value,), part in (
@@ -82,17 +90,24 @@ class Lanes:
         ):
             left = part
             for one in self._by_key[value]:
+                if left.height < TRIED_LINES:
+                    break
+                if not _is_worth_it(one):
+                    continue
                 found, n, left = one.read(left)
+                one.recent = n
                 if n:
                     events += found
                     self.book.count_form(one.plan, n)
                     one.taken += n
-                if not left.height:
-                    break
             # what takes most goes first from now on
             self._by_key[value].sort(key=_by_use)
             rest.append(left)
         return events, pl.concat(rest).sort("no")
+
+
+def _is_worth_it(one: AnyLane) -> bool:
+    return one.recent >= TRIED_LINES
 
 
 def _by_use(one: AnyLane) -> int:

@@ -32,6 +32,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lanes for every shape at once, however small the log."""
     monkeypatch.setattr(lanes, "FEW_LINES", 1)
     monkeypatch.setattr(lanes, "WORTH_LINES", 1)
+    monkeypatch.setattr(lanes, "TRIED_LINES", 1)
     monkeypatch.setattr(extract, "LEARN_LINES", 40)
 
 
