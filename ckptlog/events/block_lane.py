@@ -13,8 +13,9 @@ from typing import Any
 import polars as pl
 
 from ckptlog.events.event import Event
-from ckptlog.events.lane import PLACES, pattern_of, read_values, values
+from ckptlog.events.lane import pattern_of
 from ckptlog.events.lane_pattern import LanePattern
+from ckptlog.events.lane_values import PLACES, Column, columns_of, read_values
 from ckptlog.events.plan import Plan
 
 
@@ -33,12 +34,12 @@ class BlockLane:
     #: lines taken so far, and lines of its shape when it was last tried, or learned
     taken: int = 0
     recent: int = 0
-    _body_values: list[pl.Expr] = field(init=False)
-    _head_values: list[pl.Expr] = field(init=False)
+    _body_columns: list[Column] = field(init=False)
+    _head_columns: list[Column] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._body_values = values(self.plan, self.body.groups)
-        self._head_values = values(self.plan, self.head.groups)
+        self._body_columns = columns_of(self.plan, self.body)
+        self._head_columns = columns_of(self.plan, self.head)
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], int, pl.DataFrame]:
         """Of lines (no, line): the lane's events, of how many lines, and the lines that are not the lane's."""
@@ -46,11 +47,11 @@ class BlockLane:
         bodies = line.bin.slice(self.at).alias("body")
         distinct = bodies.unique()
         texts = distinct.cast(pl.String, strict=False)
-        table, sound = read_values(texts, self.body.text, self.body.groups, self._body_values)
-        if table is None:
+        found, sound = read_values(texts, self.body, self._body_columns)
+        if found is None:
             return [], 0, frame
         if sound is not None:
-            distinct, table = distinct.filter(sound), table.filter(sound)
+            distinct, found = distinct.filter(sound), [series.filter(sound) for series in found]
         known = distinct.to_frame().with_row_index("which")
         which = bodies.to_frame().join(known, on="body", how="left", maintain_order="left")["which"]
         heads = line.bin.slice(0, self.at).cast(pl.String, strict=False)
@@ -60,14 +61,18 @@ class BlockLane:
             frame, rest, which, heads = frame.filter(own), frame.filter(~own), which.filter(own), heads.filter(own)
             if not frame.height:
                 return [], 0, rest
-        return list(self._blocks(frame["no"], heads, which, table)), frame.height, rest
+        values = _named(self._body_columns, found)
+        return list(self._blocks(frame["no"], heads, which, values)), frame.height, rest
 
-    def _blocks(self, no: pl.Series, heads: pl.Series, which: pl.Series, table: pl.DataFrame) -> Iterator[Event]:
+    def _blocks(
+        self, no: pl.Series, heads: pl.Series, which: pl.Series, values: dict[str, pl.Series]
+    ) -> Iterator[Event]:
         of = self.plan.wording
-        fields = self._rows(table)
+        fields = self._rows(values)
         rows = [fields[i] for i in which.to_list()]
-        places = {name: table[name].gather(which) for name in PLACES if name in table.columns}
-        if "port" in self.head.groups:
+        places = {name: values[name].gather(which) for name in PLACES if name in values}
+        in_head = {column.name for column in self._head_columns}
+        if "port" in in_head:
             places["port"] = self._of_heads(heads)["port"]
         apart = no.diff().fill_null(0) != 1
         for place in places.values():
@@ -76,25 +81,28 @@ class BlockLane:
         starts = begins.to_list()
         nothing = [None] * len(starts)
         numbers = no.gather(begins).to_list()
-        stamped = "stamp" in self.head.groups
-        times = self._of_heads(heads.gather(begins))["stamp"].to_list() if stamped else nothing
+        times = self._of_heads(heads.gather(begins))["stamp"].to_list() if "stamp" in in_head else nothing
         owners = [places[name].gather(begins).to_list() if name in places else nothing for name in PLACES]
         for at, end, number, t, port, slot, task in zip(
             starts, [*starts[1:], len(rows)], numbers, times, *owners, strict=True
         ):
             yield Event(of, number, t, port, slot, task, {"rows": rows[at:end]}, None, of.kind)
 
-    def _of_heads(self, heads: pl.Series) -> pl.DataFrame:
-        table, _ = read_values(heads, self.head.text, self.head.groups, self._head_values)
-        assert table is not None
-        return table
+    def _of_heads(self, heads: pl.Series) -> dict[str, pl.Series]:
+        found, _ = read_values(heads, self.head, self._head_columns)
+        assert found is not None
+        return _named(self._head_columns, found)
 
-    def _rows(self, table: pl.DataFrame) -> list[tuple[Any, ...]]:
-        """The named fields of each row; those that the shape doesn't have are null."""
-        columns = {self.plan.numbers[int(name[1:])].name: name for name in table.columns if name.startswith("f")}
-        nothing = [None] * table.height
-        lists = [table[columns[name]].to_list() if name in columns else nothing for name in self.names]
+    def _rows(self, values: dict[str, pl.Series]) -> list[tuple[Any, ...]]:
+        """The named fields of each distinct text; those that the shape doesn't have are null."""
+        numbers = {self.plan.numbers[int(name[1:])].name: series for name, series in values.items() if name not in PLACES}
+        nothing = [None] * len(next(iter(values.values())))
+        lists = [numbers[name].to_list() if name in numbers else nothing for name in self.names]
         return list(zip(*lists, strict=True))
+
+
+def _named(columns: list[Column], found: list[pl.Series]) -> dict[str, pl.Series]:
+    return {column.name: series for column, series in zip(columns, found, strict=True)}
 
 
 def block_lane(plan: Plan, line: str, names: tuple[str, ...], at: int) -> BlockLane | None:

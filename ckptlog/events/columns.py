@@ -13,10 +13,6 @@ def sound_number(token: pl.Expr, *, is_float: bool) -> pl.Expr:
     return pl.when(number <= BEYOND).then(number)
 
 
-#: the logger's ``M.SS.mmm.uuu``
-DOTTED = r"[0-9]{1,9}\.[0-9]{2}\.[0-9]{3}\.[0-9]{3}"
-
-
 def microseconds(stamp: pl.Expr, *, dotted: bool) -> pl.Expr:
     """From ``M.SS.mmm.uuu``, or as JSON has them."""
     if not dotted:
@@ -25,8 +21,3 @@ def microseconds(stamp: pl.Expr, *, dotted: bool) -> pl.Expr:
     minutes, seconds, milli, micro = (part.field(f"field_{i}").cast(pl.Int64, strict=False) for i in range(4))
     return ((minutes * 60 + seconds) * 1000 + milli) * 1000 + micro
 
-
-def dotted_microseconds(stamp: pl.Expr) -> pl.Expr:
-    """As ``microseconds``, of what is known to look like DOTTED."""
-    digits = stamp.str.replace_all(".", "", literal=True).cast(pl.Int64, strict=False)
-    return digits - digits // 100_000_000 * 40_000_000

@@ -11,6 +11,9 @@ from ckptlog.events.numbers import number_tokens
 
 #: characters that may belong to a number token (a hex one, too) and so must not touch a number
 _TOUCHY = re.compile(r"[0-9A-Fa-fxX_]")
+#: the groups of the logger's ``M.SS.mmm.uuu``
+STAMP_PARTS = ("minutes", "seconds", "millis", "micros")
+_DOTTED = re.compile(r"([0-9]{1,9})\.([0-9]{2})\.([0-9]{3})\.([0-9]{3})")
 _PLAIN = re.compile(r"[0-9]+(\.[0-9]+)*")
 
 
@@ -51,9 +54,9 @@ class LanePattern(NamedTuple):
         return None
 
 
-def lane_pattern(line: str, names: Mapping[int, str], stamp: str | None) -> LanePattern | None:
-    """``names`` has the group's name for each number token that is read; ``stamp``, if not null, what the group of
-    that name looks like.
+def lane_pattern(line: str, names: Mapping[int, str], *, dotted_time: bool) -> LanePattern | None:
+    """``names`` has the group's name for each number token that is read; if the time is dotted, ``stamp`` becomes a
+    group for each of its parts.
 
     Null if one expression can't tell for certain that a line has the same number tokens as the example.
     """
@@ -68,11 +71,14 @@ def lane_pattern(line: str, names: Mapping[int, str], stamp: str | None) -> Lane
         pieces.append(Piece(at, literal))
         if spaced:
             pieces.append(Piece(at + len(literal), number=" +"))
-        if name == "stamp" and stamp is not None:
-            if not re.fullmatch(stamp, text):
+        if name == "stamp" and dotted_time:
+            parts = _stamp_pieces(text, match.start())
+            if not parts:
                 return None
-            number = stamp
-        elif text.startswith("0x") and name is None:
+            pieces += parts
+            at = match.end()
+            continue
+        if text.startswith("0x") and name is None:
             number = "0x[0-9a-fA-F]+"
         elif _PLAIN.fullmatch(text):
             # one that is not read must not be beyond any sense, either
@@ -85,6 +91,21 @@ def lane_pattern(line: str, names: Mapping[int, str], stamp: str | None) -> Lane
     pieces.append(Piece(at, tail))
     found = LanePattern(tuple(pieces))
     return found if found.groups and not _TOUCHY.match(tail) else None
+
+
+def _stamp_pieces(text: str, start: int) -> list[Piece]:
+    """A dotted time, part by part; none if it is no such time."""
+    match = _DOTTED.fullmatch(text)
+    if match is None:
+        return []
+    pieces: list[Piece] = []
+    for number, name in enumerate(STAMP_PARTS):
+        begin, end = match.span(number + 1)
+        size = "{1,9}" if number == 0 else f"{{{end - begin}}}"
+        pieces.append(Piece(start + begin, number=f"[0-9]{size}", group=name))
+        if number < len(STAMP_PARTS) - 1:
+            pieces.append(Piece(start + end, "."))
+    return pieces
 
 
 def _apart(literal: str, *, spaced: bool, first: bool) -> bool:
