@@ -34,10 +34,13 @@ class BlockLane:
     #: lines taken so far, and lines of its shape when it was last tried, or learned
     taken: int = 0
     recent: int = 0
+    _body: str = field(init=False)
+    _head: str = field(init=False)
     _body_columns: list[Column] = field(init=False)
     _head_columns: list[Column] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._body, self._head = self.body.text, self.head.text
         self._body_columns = columns_of(self.plan, self.body)
         self._head_columns = columns_of(self.plan, self.head)
 
@@ -47,7 +50,7 @@ class BlockLane:
         bodies = line.bin.slice(self.at).alias("body")
         distinct = bodies.unique()
         texts = distinct.cast(pl.String, strict=False)
-        found, sound = read_values(texts, self.body, self._body_columns)
+        found, sound = read_values(texts, self._body, self._body_columns)
         if found is None:
             return [], 0, frame
         if sound is not None:
@@ -55,7 +58,7 @@ class BlockLane:
         known = distinct.to_frame().with_row_index("which")
         which = bodies.to_frame().join(known, on="body", how="left", maintain_order="left")["which"]
         heads = line.bin.slice(0, self.at).cast(pl.String, strict=False)
-        own = which.is_not_null() & heads.str.contains(self.head.text)
+        own = which.is_not_null() & heads.str.contains(self._head)
         rest = frame.clear()
         if not own.all():
             frame, rest, which, heads = frame.filter(own), frame.filter(~own), which.filter(own), heads.filter(own)
@@ -89,7 +92,7 @@ class BlockLane:
             yield Event(of, number, t, port, slot, task, {"rows": rows[at:end]}, None, of.kind)
 
     def _of_heads(self, heads: pl.Series) -> dict[str, pl.Series]:
-        found, _ = read_values(heads, self.head, self._head_columns)
+        found, _ = read_values(heads, self._head, self._head_columns)
         assert found is not None
         return _named(self._head_columns, found)
 

@@ -29,11 +29,13 @@ class Lane:
     #: lines taken so far, and lines of its shape when it was last tried, or learned
     taken: int = 0
     recent: int = 0
+    _expression: str = field(init=False)
     _columns: list[Column] = field(init=False)
     _build: ColumnBuilder = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
+        self._expression = self.pattern.text
         self._columns = columns_of(plan, self.pattern)
         names = [column.name for column in self._columns]
         # in the order of the groups, as the columns have them
@@ -45,7 +47,7 @@ class Lane:
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], int, pl.DataFrame]:
         """Of lines (no, line): the lane's events, of how many lines, and the lines that are not the lane's."""
-        found, sound = read_values(frame["line"], self.pattern, self._columns)
+        found, sound = read_values(frame["line"], self._expression, self._columns)
         if found is None:
             return [], 0, frame
         rest = frame.clear()

@@ -60,13 +60,13 @@ def columns_of(plan: Plan, pattern: LanePattern) -> list[Column]:
 
 
 def read_values(
-    texts: pl.Series, pattern: LanePattern, columns: Sequence[Column]
+    texts: pl.Series, pattern: str, columns: Sequence[Column]
 ) -> tuple[list[pl.Series] | None, pl.Series | None]:
-    """The columns, and which texts fit and have no number beyond any sense (null: all).
+    """The columns of the groups of ``pattern``, and which texts fit and have no number beyond any sense (null: all).
 
     (null, null) if none fits. A number beyond any sense is for the long way, which tells that it is damaged.
     """
-    cut = texts.str.extract_groups(pattern.text).struct.unnest().get_columns()
+    cut = texts.str.extract_groups(pattern).struct.unnest().get_columns()
     unfit = cut[0].null_count()
     if unfit == len(texts):
         return None, None
