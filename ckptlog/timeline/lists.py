@@ -187,9 +187,12 @@ class ListKeeper:
         kept = [(low, min(high, n_common)) for low, high in state.hidden_starts if low < n_common]
         state.hidden_starts = kept if hidden is None else [*kept[-MAX_BETWEEN:], hidden]
         if turn.batch_starts:
+            # (where the first is known and still there, what this turn leaves open comes behind it)
+            first_kept = bool(starts) and state.starts_sure and state.starts_complete
             state.boundaries_seen = True
             state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
-            state.starts_sure = sure and (state.starts_sure or turn.batch_starts[0] == 0)
+            state.starts_sure = first_kept or (sure and (state.starts_sure or turn.batch_starts[0] == 0))
+        turn.batches = []
 
 
 #: a checkpoint of the first few tokens (BOS, a header) is worth nothing

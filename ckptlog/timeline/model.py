@@ -55,6 +55,16 @@ class Shift(msgspec.Struct):
         return self.n_keep, self.n_keep + self.n_discard
 
 
+class Batch(msgspec.Struct):
+    """One batch that slots share, as far as the log shows what they put into it."""
+
+    #: of prompts whose part's end is known; and how many parts' is not (yet)
+    n_tokens: int = 0
+    n_open: int = 0
+    #: slots that generated beside them
+    answers: int = 0
+
+
 class Quote(msgspec.Struct):
     """A raw line kept because it may become evidence."""
 
@@ -177,8 +187,11 @@ class Turn(msgspec.Struct):
     #: how many of them were seen before another slot at work at the same time, or an image, could cut them; null if
     #: none could
     n_alone: int | None = None
-    #: those of them at which an image was processed first
+    #: the batches that the last of them began, from where others may share them
+    batches: list[Batch] = []
+    #: those of them at which an image was processed first; whether there was one at all
     media_starts: list[int] = []
+    cut_by_media: bool = False
     progress: list[tuple[int, float]] = []  # n_tokens, fraction of "prompt processing"
     progress_end: int | None = None
     #: last "n_gen = N, tg = R t/s" before a shift: time in microseconds, tokens, tokens per second

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ckptlog.events import Event
+from ckptlog.timeline.batches import ends
 from ckptlog.timeline.model import Check, Checkpoint, Turn
 from ckptlog.timeline.slot import SlotState, quote
 from ckptlog.timeline.stream_state import StreamState
@@ -87,6 +88,8 @@ class PromptMessages(StreamState):
     def on_init_sampler(self, e: Event) -> None:
         _, turn = self._turn(e, begin=False)
         if turn is not None:
+            if not turn.sampled and turn.n_prompt is not None:
+                ends(turn, turn.n_prompt)
             turn.prompt_done = turn.sampled = True
 
     def on_input_truncated(self, e: Event) -> None:
@@ -163,7 +166,14 @@ class PromptMessages(StreamState):
             return
         n_tokens = e.f.get("n_tokens")
         if isinstance(n_tokens, int) and self._room(turn, e):
+            if turn.n_alone is not None:
+                self.sharing.begins(turn, n_tokens, self._answers_beside(turn))
             turn.batch_starts.append(n_tokens)
+
+    def _answers_beside(self, turn: Turn) -> int:
+        """How many other slots generate now."""
+        others = (state.turn for state in self.slots.values())
+        return sum(other is not None and other is not turn and other.sampled for other in others)
 
     def on_media_batch(self, e: Event) -> None:
         _, turn = self._turn(e)
@@ -235,6 +245,7 @@ class PromptMessages(StreamState):
 
 def _cut_by_media(turn: Turn) -> None:
     """An image ends the batch before it, and its own tokens are no part of the next batch's size."""
+    turn.cut_by_media = True
     turn.media_starts.extend(turn.batch_starts[-1:])
     alone = max(0, len(turn.batch_starts) - 2)
     turn.n_alone = alone if turn.n_alone is None else min(turn.n_alone, alone)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from ckptlog.events import Event, Wording
+from ckptlog.timeline.batches import Sharing
 from ckptlog.timeline.cache import CacheEntry, RamCache
 from ckptlog.timeline.figures import evaluated, refused, settle_figures
 from ckptlog.timeline.limits import (
@@ -66,6 +67,7 @@ class StreamState:
         self.checked_prompt: int | None = None
         self.checked_thold: float | None = None
         self.idle_slot: int | None = None
+        self.sharing = Sharing()
         self.last_slot: SlotState | None = None
         self.last_t: int | None = None
         self.seen_turn = False

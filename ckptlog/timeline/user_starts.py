@@ -6,6 +6,7 @@ from functools import cache
 from itertools import pairwise
 
 from ckptlog.server.rules import rules_for
+from ckptlog.timeline.batches import not_full
 from ckptlog.timeline.model import Run, Turn
 
 #: fewer tokens than this between two places are not worth looking for a message in between
@@ -60,7 +61,7 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         before, start = starts[i - 1], starts[i]
         if start - before == n_batch or start in tail:
             continue
-        if turn.n_alone is None or i <= turn.n_alone:
+        if turn.n_alone is None or i <= turn.n_alone or not_full(turn, i, n_batch):
             # (the one behind the first checkpoint of an empty list is cut too, and makes none: policy, section 3)
             found.append(start)
             continue

@@ -195,6 +195,23 @@ def test_that_no_message_begins_in_between_is_said_where_its_start_would_show(lo
     assert edit.fixes[0].name == "split-long-messages"
 
 
+@pytest.mark.parametrize(
+    "log",
+    [
+        "live/b10566/hybrid/three-clients",
+        "live/b10566/recurrent/three-clients",
+        "live/b10809/hybrid/three-clients",
+        "live/b11549/hybrid/three-clients",
+        "live/b11549/recurrent/three-clients",
+    ],
+)
+def test_where_messages_begin_is_seen_in_batches_that_others_share_and_do_not_fill(log: str) -> None:
+    """The first message begins at 147, near the prompt's end: the three slots put 215 of 256 tokens into that batch."""
+    edit = turn(log, 9)
+    assert (edit.outcome, edit.n_common, edit.n_cached) == ("restored", 154, 147)
+    assert edit.trigger == "edited"
+
+
 def test_a_new_session_is_told_by_where_it_parts() -> None:
     session = next(t for t in report("sample/evicted-system-prompt").turns if t.failed)
     assert session.cause == "checkpoint-evicted"
