@@ -183,9 +183,7 @@ class ListKeeper:
         found, sure = user_starts(run, turn)
         sure = sure and not batch_missing(run, turn)
         state.user_starts = sorted({*starts, *found}) if found else starts
-        hidden = hidden_between(run, turn, found)
-        kept = [(low, min(high, n_common)) for low, high in state.hidden_starts if low < n_common]
-        state.hidden_starts = kept if hidden is None else [*kept[-MAX_BETWEEN:], hidden]
+        state.hidden_starts = _hidden(state.hidden_starts, hidden_between(run, turn, found), turn, n_common)[-MAX_BETWEEN:]
         if turn.batch_starts:
             # (where the first is known and still there, what this turn leaves open comes behind it)
             first_kept = bool(starts) and state.starts_sure and state.starts_complete
@@ -193,6 +191,19 @@ class ListKeeper:
             state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
             state.starts_sure = first_kept or (sure and (state.starts_sure or turn.batch_starts[0] == 0))
         turn.batches = []
+
+
+Spans = list[tuple[int, int]]
+
+
+def _hidden(before: Spans, now: Spans, turn: Turn, n_common: int) -> Spans:
+    """Where starts may be hidden after the turn: what is evaluated once more is seen once more."""
+    edge = min(n_common, turn.batch_starts[0]) if turn.batch_starts else n_common
+    kept = [(low, min(high, edge)) for low, high in before if low < edge]
+    for low, high in now:
+        both = ((max(low, a), min(high, b)) for a, b in (*before, (n_common, high)))
+        kept += [span for span in both if span[0] < span[1]]
+    return kept
 
 
 #: a checkpoint of the first few tokens (BOS, a header) is worth nothing

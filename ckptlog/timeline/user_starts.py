@@ -76,26 +76,35 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
     return found, not open_starts or (bool(found) and open_starts[0] > found[0])
 
 
-def hidden_between(run: Run, turn: Turn, found: list[int]) -> tuple[int, int] | None:
-    """Between which tokens of the turn's prompt a user message may begin that the log does not show; null: none may.
+def hidden_between(run: Run, turn: Turn, found: list[int]) -> list[tuple[int, int]]:
+    """Between which tokens of the turn's prompt user messages may begin that the log does not show.
 
     Where a cut is made only for a checkpoint, a start within the spacing behind the newest one is not cut, unless it is
     the last one. Into an empty list the first one is cut, and so is the next one: the list is still empty when the
     batch behind the first is filled (formats: policy, section 3).
     """
-    starts = turn.batch_starts
+    starts, spacing = turn.batch_starts, run.checkpoints_min_step
     if not starts or turn.n_prompt is None:
-        return None
-    if run.checkpoints_min_step == 0 or not _cuts_for_checkpoints(run.build_min, run.build_max):
-        return None
-    low = starts[0]
+        return []
+    if spacing == 0 or not _cuts_for_checkpoints(run.build_min, run.build_max):
+        return []
     gone = {id(checkpoint) for checkpoint in turn.invalidated}
     listed = [c.n_tokens for c in turn.before or () if id(c) not in gone]
-    if not listed and turn.before_known:
-        first = turn.created[0].n_tokens if turn.created else starts[-1]
-        low = next((start for start in starts if start > first), turn.n_prompt)
-    last = found[-1] if found and _is_last(run, turn, found[-1], listed) else turn.n_prompt
-    return (low, last) if last - low > FEW_TOKENS else None
+    end = found[-1] if found and _is_last(run, turn, found[-1], listed) else turn.n_prompt
+    created = {c.n_tokens for c in turn.created}
+    known = turn.before_known
+    newest = listed[-1] if listed else None
+    hidden: list[tuple[int, int]] = []
+    for low, high in pairwise([*(start for start in starts if start < end), end]):
+        if newest is not None or not known:
+            reach = high if newest is None or spacing is None or not known else min(high, newest + spacing)
+            if hidden and hidden[-1][1] == low < reach:
+                hidden[-1] = (hidden[-1][0], reach)
+            elif low < reach:
+                hidden.append((low, reach))
+        if low in created:
+            newest, known = low, True
+    return [(low, high) for low, high in hidden if high - low > FEW_TOKENS]
 
 
 def _is_last(run: Run, turn: Turn, start: int, listed: list[int]) -> bool:
