@@ -86,6 +86,7 @@ class ListKeeper:
             self.memory_hint(run, e)
             # what is erased was there: the list was not what the log had shown
             state.list_known = turn.before_known = False
+            _forget_entry(state, turn)
             if turn.before is not None:
                 turn.before.append(checkpoint)
         state.kill(checkpoint, cast(Fate, fate), e.line, e.text, turn)
@@ -128,6 +129,7 @@ class ListKeeper:
             )
             state.checkpoints.append(checkpoint)
             state.list_known = False
+            _forget_entry(state, turn)
             if turn.before is not None:
                 turn.before.append(checkpoint)
         if turn.task is not None:
@@ -191,6 +193,16 @@ class ListKeeper:
             state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
             state.starts_sure = first_kept or (sure and (state.starts_sure or turn.batch_starts[0] == 0))
         turn.batches = []
+
+
+def _forget_entry(state: SlotState, turn: Turn) -> None:
+    """A list that is not that of the saved prompt: another one was loaded, perhaps of the same length."""
+    if not turn.cache_loaded or turn.batch_starts:
+        return
+    state.new_content()
+    turn.first_born, turn.user_starts, turn.hidden_starts = None, [], []
+    turn.boundaries_seen = turn.starts_complete = turn.starts_sure = False
+    turn.previous = None
 
 
 Spans = list[tuple[int, int]]

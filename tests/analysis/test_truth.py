@@ -207,7 +207,16 @@ def test_two_thousand_turns_on_four_slots() -> None:
         told = complaints("volume", request, turn)
         wrong += [text for text in told if "n_common" not in text]
         seen["common prefix"] += any("n_common" in text for text in told)
+        if "deep edit" in request["step"] or "new chat" in request["step"]:
+            seen["changed"] += turn.trigger != "other-conversation"
+            seen["edited"] += turn.trigger == "edited"
     assert wrong == []
+    # the slots share batches, and few of these are full: where messages begin is seen all the same
+    assert seen["edited"] > 0.95 * seen["changed"] > 350
+    by_task = {turn.task: turn for turn in report.turns}
+    # a saved prompt of the same length was taken for the one that was loaded; its list shows that it was another
+    assert (by_task[8996].trigger, by_task[8996].cause) == (None, "unknown")
+    assert by_task[29282].trigger is None
     assert len(report.turns) == len(requests)
     assert seen["missing"] == 0
     assert seen["common prefix"] <= 6
