@@ -219,6 +219,8 @@ class Turn(msgspec.Struct):
     #: another request asked for the slot by number meanwhile; and a saved prompt was loaded into it for that request
     disturbed: Quote | None = None
     swapped: Quote | None = None
+    #: that came before the turn's own prompt was looked at: what was in common and reused is of the other prompt
+    spoilt_start: bool = False
 
     #: checkpoint lists; null where the level hides them
     list_visible: bool | None = None

@@ -97,8 +97,10 @@ class RamCacheMessages(StreamState):
         selection.found = (-1.0 if f_keep is None else f_keep, -1.0 if sim is None else sim)
         selection.found_line, selection.found_text = e.line, e.text
         if selection.busy is not None:
-            selection.busy.swapped = selection.busy.swapped or quote(e.line, e.text)
-            selection.busy.before_known = False
+            busy = selection.busy
+            busy.swapped = busy.swapped or quote(e.line, e.text)
+            if busy.new_prompt_line is None and not (busy.batch_starts or busy.checks or busy.forced):
+                busy.spoilt_start, busy.before_known = True, False
             self._slot(selection.slot).list_known = False
         for n, _, fk, fs in reversed(selection.candidates):
             if (fk, fs) == selection.found:

@@ -86,6 +86,10 @@ class SlotSwapped(CauseRule):
     name = "slot-swapped"
 
     def find(self, case: Case) -> Finding | None:
+        return self.told(case) if case.turn.spoilt_start else None
+
+    def told(self, case: Case) -> Finding | None:
+        """Of any turn that it happened to: the cause only where it came before the turn's own search."""
         turn = case.turn
         if turn.disturbed is None or turn.swapped is None:
             return None

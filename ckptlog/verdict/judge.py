@@ -110,7 +110,7 @@ def _finding(case: Case, judged: Judged, what: str | None) -> Finding | None:
                 rewritten = finding.cause == "before-first-boundary" and (case.turn.n_processed or 0) >= WORTH_TELLING
                 finding.fixes = finding.fixes[:1] if rewritten else []
                 finding.not_fixes = []
-            return finding
+            return _swapped_later(case, finding)
         case "error":
             return endings.error(case, judged)
         case "cancelled":
@@ -126,9 +126,18 @@ def _finding(case: Case, judged: Judged, what: str | None) -> Finding | None:
 
 def _swapped(case: Case) -> Finding | None:
     """Healthy as far as the reuse goes; what was swapped in afterwards harms the answer."""
-    finding = SlotSwapped().find(case)
+    finding = SlotSwapped().told(case)
     if finding is not None:
         finding.cause = ""
+    return finding
+
+
+def _swapped_later(case: Case, finding: Finding) -> Finding:
+    """What was swapped in behind the turn's own search is not why that found nothing, but it harms the answer, too."""
+    told = SlotSwapped().told(case) if finding.cause != SlotSwapped.name else None
+    if told is not None:
+        finding.explanation += f" {told.explanation}"
+        finding.fixes = [*finding.fixes, *told.fixes]
     return finding
 
 

@@ -49,7 +49,7 @@ TRIGGERS: dict[str, str] = {
 def trigger(case: Case) -> tuple[str | None, Basis]:
     """The trigger's name, and how sure it is; null where the common prefix is not known well enough."""
     turn = case.turn
-    if case.common is None or turn.n_prompt is None or turn.swapped is not None:
+    if case.common is None or turn.n_prompt is None or turn.spoilt_start:
         return None, "inferred"  # (what was swapped in is not what the request found)
     low, high = case.common
     held = turn.n_held

@@ -16,6 +16,44 @@ def batch(start: int) -> str:
     return f"cached n_tokens = {start}, memory_seq_rm [{start}, end)"
 
 
+# ------------------------------------------------------------------ a busy slot asked for by number
+
+
+def evicted() -> Log:
+    log = Log(checkpoints=(2, 0))
+    log.turn(10_000, 0, after=[
+        log.create(4000, 1, 2), log.create(9_484, 2, 2), log.erase_old(4000), log.create(9_996, 2, 2),
+    ])  # fmt: skip
+    log.turn(10_100, 5000, cached=0, between=[log.check(9_996, 5000), log.check(9_484, 5000), Log.FORCED])
+    return log
+
+
+def swap(log: Log) -> list[str]:
+    """While the last turn generates, its slot is asked for by number, and a saved prompt is loaded into it."""
+    at = max(i for i, line in enumerate(log.lines) if "prompt eval time" in line)
+    stamp = log.lines[at].split(" I ")[0]
+    lines = [
+        f"slot get_availabl: id  0 | task {log.task} | selected slot by id (0)",
+        f"slot get_availabl: id  0 | task {log.task} |  - skipping, is_processing = 1",
+        "srv  get_availabl: updating prompt cache",
+        "srv          load:  - looking for better prompt, base f_keep = 0.016, f_sim = 0.015",
+        "srv          load:  - found better prompt with f_keep = 1.000, f_sim = 0.918",
+    ]
+    return [*log.lines[:at], *(f"{stamp} I {line}" for line in lines), *log.lines[at:]]
+
+
+def test_what_was_swapped_in_behind_the_search_is_not_why_it_found_nothing(analyse: Analyse) -> None:
+    plain = analyse(evicted().lines).report.turns[-1]
+    spoilt = analyse(swap(evicted())).report.turns[-1]
+    assert plain.cause == "checkpoint-evicted"
+    for name in ("outcome", "cause", "trigger", "n_common", "n_cached", "n_lost"):
+        assert getattr(spoilt, name) == getattr(plain, name), name
+    assert "may be off" in spoilt.explanation
+    assert [fix.name for fix in spoilt.fixes[: len(plain.fixes)]] == [fix.name for fix in plain.fixes]
+    assert "free-slot-choice" in [fix.name for fix in spoilt.fixes]
+    assert any("found better prompt" in quote.text for quote in spoilt.evidence)
+
+
 # ------------------------------------------------------------------ what a spacing hides
 
 
