@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
+from ckptlog.timeline.figures import refused
 from ckptlog.timeline.limits import MAX_BETWEEN, MAX_SAVED
 from ckptlog.timeline.lists import CLEARS_LIST_SINCE
 from ckptlog.timeline.model import Checkpoint, Dropped, Shift
@@ -62,7 +63,14 @@ class ListMessages(StreamState):
         state = self._slot(e.slot)
         if state.turn is not None and not state.turn.released and state.turn.task == e.task:
             return  # a child's own clearing comes behind its release
-        self._cleared(state, "cleared", e)
+        if e.slot == self.idle_slot:
+            # the server makes room in a unified cache: what it saved before is held (or told as too big for that)
+            self.idle_slot = None
+            self._cleared(state, "cleared", e, lost=None)
+            return
+        last = state.last_turn
+        ended = last is not None and (last.is_child or (last.error is not None and not refused(last)))
+        self._cleared(state, "cleared", e, lost="ended" if ended else "cleared")
 
     def on_lora_cache_clear(self, e: Event) -> None:
         """Comes between the slot's choice and the launch; up to b10001 the list stays, and is swept by the turn."""
@@ -75,17 +83,18 @@ class ListMessages(StreamState):
             state.list_lost.append(("lora", e.line, e.text))
 
     def on_purging_slot(self, e: Event) -> None:
-        self._cleared(self._slot(e.f["slot"]), "purged", e)
+        self._cleared(self._slot(e.f["slot"]), "purged", e, lost="purged")
 
-    def _cleared(self, state: SlotState, why: str, e: Event) -> None:
+    def _cleared(self, state: SlotState, why: str, e: Event, *, lost: str | None) -> None:
+        """``lost``: how what the slot held went, if it is gone then."""
         # whether the list goes now (b10012 and later) or is swept at the next turn, it serves nothing:
         # the next turn has nothing in common with an empty slot
-        if state.held:
+        if state.held and lost is not None:
             saved = any(x.n_tokens == state.held for x in self.cache.entries) or (
                 self.cache.pending is not None and self.cache.pending.n_tokens == state.held
             )
             if not saved:
-                self.cache.drop(Dropped(state.held, e.line, e.text, why))
+                self.cache.drop(Dropped(state.held, e.line, e.text, lost))
         state.held = 0
         state.content_from = "slot"
         state.clear_list(why, e.line, e.text, None)

@@ -17,6 +17,7 @@ _FROM_CACHE = frozenset({"size-limit", "token-limit", "making-room"})
 _WHERE = {
     "overwritten": "were overwritten by another prompt",
     "cleared": "were cleared from a slot",
+    "ended": "were cleared from a slot when its request ended",
     "purged": "were purged from a slot for room",
     "size-limit": "were dropped from the RAM prompt cache, which was full",
     "token-limit": "were dropped from the RAM prompt cache, which was full",
@@ -27,6 +28,7 @@ _WHERE = {
 _MORE_ROOM = "A slot for each conversation (--parallel) or more room for the RAM prompt cache (--cache-ram) would keep it."
 _KEPT_BY = {
     "cleared": "A client does that: it erases a slot, or asks for a slot file that can't be loaded.",
+    "ended": "The server does that behind an error, and to all but the first of several answers (n > 1).",
     "sleep": (
         "It lets go of the model then, and of all that slots and RAM cache hold: a longer --sleep-idle-seconds (or none) "
         "would keep it."

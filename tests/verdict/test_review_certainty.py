@@ -80,3 +80,52 @@ def test_a_spacing_hides_no_message_that_begins_further_behind_the_checkpoint(
     assert ("would not show" in edit.explanation) is hides
     assert ("smaller-spacing" in [fix.name for fix in edit.fixes]) is hides
     assert "split-long-messages" in [fix.name for fix in edit.fixes]
+
+
+# ------------------------------------------------------------------ who cleared a slot
+
+
+def back_again(*between: str) -> Log:
+    """A conversation of 10,009 tokens loses slot 0, and a prompt of its length finds the slot empty."""
+    log = Log(n_slots=2)
+    log.turn(10_000, 0)
+    for text in between:
+        log.raw("I", text)
+    log.held = 0
+    log.turn(10_100, 0)
+    return log
+
+
+OTHER = [
+    "slot get_availabl: id  1 | task -1 | selected slot by LRU, t_last = -1",
+    "slot launch_slot_: id  1 | task 5 | processing task, is_child = 0",
+    "slot process_sing: id  0 | task -1 | saving idle slot to prompt cache",
+    "srv   prompt_save:  - saving prompt with length 10009, total state size = 20.000 MiB (draft: 0.000 MiB)",
+]
+CLEARED = "slot prompt_clear: id  0 | task -1 | clearing prompt with 10009 tokens"
+
+
+def test_what_the_server_clears_from_an_idle_slot_is_not_its_clients_doing(analyse: Analyse) -> None:
+    too_big = "srv         alloc:  - prompt state size 20.000 MiB exceeds cache size limit 16.000 MiB, skipping"
+    back = analyse(back_again(*OTHER, too_big, CLEARED).lines).report.turns[-1]
+    assert back.outcome == "cold"
+    assert "10,009 tokens were too large for the RAM prompt cache" in back.explanation
+    assert "--cache-ram" in back.explanation
+    assert "A client does that" not in back.explanation
+
+
+def test_what_an_idle_slot_held_is_in_the_ram_cache_where_a_longer_entry_begins_with_it(analyse: Analyse) -> None:
+    already = "srv         alloc:  - prompt is already in the cache, skipping"
+    back = analyse(back_again(*OTHER, already, CLEARED).lines).report.turns[-1]
+    assert "cleared" not in back.explanation
+
+
+def test_a_slot_cleared_behind_an_error_is_not_its_clients_doing(analyse: Analyse) -> None:
+    log = back_again(CLEARED)
+    assert "A client does that" in analyse(log.lines).report.turns[-1].explanation
+    at = next(i for i, line in enumerate(log.lines) if "stop processing" in line)
+    stamp = log.lines[at].split(" I ")[0]
+    failed = f"{stamp} E srv    send_error: task id = 1, error: Context size has been exceeded."
+    back = analyse([*log.lines[:at], failed, *log.lines[at:]]).report.turns[-1]
+    assert "10,009 tokens were cleared from a slot when its request ended" in back.explanation
+    assert "A client does that" not in back.explanation
