@@ -85,8 +85,8 @@ class ListKeeper:
                 run.cp_size_mib = max(run.cp_size_mib or 0.0, checkpoint.size_mib)
             self.memory_hint(run, e)
             # what is erased was there: the list was not what the log had shown
-            state.list_known = turn.before_known = False
             _forget_entry(state, turn)
+            state.list_known = turn.before_known = False
             if turn.before is not None:
                 turn.before.append(checkpoint)
         state.kill(checkpoint, cast(Fate, fate), e.line, e.text, turn)
@@ -197,9 +197,10 @@ class ListKeeper:
 
 def _forget_entry(state: SlotState, turn: Turn) -> None:
     """A list that is not that of the saved prompt: another one was loaded, perhaps of the same length."""
-    if not turn.cache_loaded or turn.batch_starts:
+    if not turn.cache_loaded or not turn.before_known or turn.batch_starts:
         return
     state.new_content()
+    turn.before_known = False
     turn.first_born, turn.user_starts, turn.hidden_starts = None, [], []
     turn.boundaries_seen = turn.starts_complete = turn.starts_sure = False
     turn.previous = None
