@@ -23,8 +23,8 @@ TRIGGERS: dict[str, str] = {
     "prefix-rewritten": """
         The prompt differs near its beginning
 
-        The new prompt parts from what the slot held near its beginning (before the first user message, or in the
-        first tenth): the system prompt or the tool list was rewritten, often by a clock.""",
+        The new prompt parts from what the slot held near its beginning (before the first user message, or, where the
+        log does not show where that begins, in the first tenth): the system prompt or the tool list was rewritten, often by a clock.""",
     "reasoning-dropped": """
         The last answer's reasoning is left out
 
@@ -65,7 +65,7 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     if not shifted and is_other_conversation(turn, high, held):
         return "other-conversation", "inferred"
     if low != high:
-        return _from_range(turn, low, high, held)
+        return _from_range(case.run, turn, low, high, held)
     common = low
     basis = _basis(turn)
     if held is not None and common >= held:
@@ -78,7 +78,7 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
     start = first_user_start(case.run, turn)
     if start is not None and common < start:
         return "prefix-rewritten", basis
-    if held is not None and common < held / 10:
+    if held is not None and common < held / 10 and not _keeps_the_head(case.run, turn, common):
         return "prefix-rewritten", basis
     if held is None:
         return None, "inferred"
@@ -185,11 +185,21 @@ def lengths_go_on(turn: Turn, held: int | None) -> bool:
     return held <= turn.n_prompt <= held + max(ONE_MESSAGE, held // 2)
 
 
-def _from_range(turn: Turn, low: int, high: int, held: int | None) -> tuple[str | None, Basis]:
+def _keeps_the_head(run: Run, turn: Turn, common: int) -> bool:
+    """Is all in common that stands before the first user message, however long the conversation was that followed?
+
+    Some templates put the system prompt into that message: then it proves nothing.
+    """
+    start = first_user_start(run, turn)
+    return start is not None and NOTHING_CACHED < start <= common
+
+
+def _from_range(run: Run, turn: Turn, low: int, high: int, held: int | None) -> tuple[str | None, Basis]:
     if held is not None and low >= held:
         return "appended", "inferred"
     if turn.selection is not None and turn.selection.f_keep == 1.0 and held is not None and high >= held:
         return "appended", "inferred"
-    if held is not None and high < held / 10 and not _shifted_before(turn):
+    near = held is not None and high < held / 10 and not _shifted_before(turn)
+    if near and not _keeps_the_head(run, turn, low):
         return "prefix-rewritten", "inferred"
     return None, "inferred"

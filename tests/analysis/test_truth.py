@@ -210,9 +210,12 @@ def test_two_thousand_turns_on_four_slots() -> None:
         if "deep edit" in request["step"] or "new chat" in request["step"]:
             seen["changed"] += turn.trigger != "other-conversation"
             seen["edited"] += turn.trigger == "edited"
+            seen["rewritten"] += turn.trigger == "prefix-rewritten"
     assert wrong == []
     # the slots share batches, and few of these are full: where messages begin is seen all the same
     assert seen["edited"] > 0.95 * seen["changed"] > 350
+    # a short new chat keeps the system prompt, though that is little of the long one that the slot held
+    assert seen["rewritten"] == 0
     by_task = {turn.task: turn for turn in report.turns}
     # a saved prompt of the same length was taken for the one that was loaded; its list shows that it was another
     assert (by_task[8996].trigger, by_task[8996].cause) == (None, "unknown")
