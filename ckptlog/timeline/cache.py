@@ -62,10 +62,15 @@ class RamCache(msgspec.Struct):
         return entry
 
     def remove_obsolete(self, n_tokens: int) -> None:
-        for i, entry in enumerate(self.entries):
-            if entry.n_tokens == n_tokens:
-                del self.entries[i]
-                return
+        """An entry goes that is the beginning of what is being saved; of several as long, one whose messages begin where
+        those of that prompt do."""
+        same = [i for i, entry in enumerate(self.entries) if entry.n_tokens == n_tokens]
+        if len(same) > 1 and self.pending is not None:
+            starts = {start for start in self.pending.user_starts if start <= n_tokens}
+            alike = [i for i in same if starts == set(self.entries[i].user_starts)]
+            same = alike or [i for i in same if starts.issuperset(self.entries[i].user_starts)] or same
+        if same:
+            del self.entries[same[0]]
 
     def drop_oldest(self, line: int, text: str | None, why: str) -> None:
         if why != "making-room":
@@ -79,9 +84,12 @@ class RamCache(msgspec.Struct):
         self.dropped.append(content)
         del self.dropped[:-500]
 
-    def take(self, n_tokens: int) -> CacheEntry | None:
-        """The entry of that length leaves the cache for a slot."""
+    def take(self, n_tokens: int, at: int | None = None, of: int = 0) -> CacheEntry | None:
+        """The entry of that length leaves the cache for a slot: the one at this place, where ``of`` that are all were
+        looked at."""
         self.settle()
+        if at is not None and of == len(self.entries) and self.entries[at].n_tokens == n_tokens:
+            return self.entries.pop(at)
         for i in range(len(self.entries) - 1, -1, -1):
             if self.entries[i].n_tokens == n_tokens:
                 return self.entries.pop(i)

@@ -107,6 +107,12 @@ class Selection(msgspec.Struct):
     #: whether the cache was listed behind the load: what was loaded is not among the entries any more
     listed: bool = False
 
+    @property
+    def chosen(self) -> int | None:
+        """Which of the candidates was loaded: each must be better than those before it in both ratios."""
+        fitting = [i for i, (_, _, f_keep, sim) in enumerate(self.candidates) if (f_keep, sim) == self.found]
+        return max(fitting, key=lambda i: (self.candidates[i][1], -i), default=None)
+
 
 class Dropped(msgspec.Struct):
     """Content the server no longer holds anywhere: a cache entry evicted, or a slot overwritten unsaved."""

@@ -102,10 +102,9 @@ class RamCacheMessages(StreamState):
             if busy.new_prompt_line is None and not (busy.batch_starts or busy.checks or busy.forced):
                 busy.spoilt_start, busy.before_known = True, False
             self._slot(selection.slot).list_known = False
-        for n, _, fk, fs in reversed(selection.candidates):
-            if (fk, fs) == selection.found:
-                self.loaded_entry = self.cache.take(n)
-                return
+        at = selection.chosen
+        if at is not None:
+            self.loaded_entry = self.cache.take(selection.candidates[at][0], at, len(selection.candidates))
 
     def on_cache_restore_failed(self, e: Event) -> None:
         self._load_failed(e)

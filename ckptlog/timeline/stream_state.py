@@ -214,12 +214,11 @@ class StreamState:
     def _load_entry(self, state: SlotState, turn: Turn, selection: Selection) -> None:
         """A RAM cache entry replaced the slot's content and list."""
         assert selection.found is not None
-        f_keep, sim = selection.found
+        f_keep = selection.found[0]
         n_tokens, lcp = None, None
-        for n, candidate_lcp, fk, fs in reversed(selection.candidates):
-            if fk == f_keep and fs == sim:
-                n_tokens, lcp = n, candidate_lcp
-                break
+        at = selection.chosen
+        if at is not None:
+            n_tokens, lcp = selection.candidates[at][:2]
         entry: CacheEntry | None = self.loaded_entry
         self.loaded_entry = None
         if entry is None and n_tokens is not None and not selection.listed:

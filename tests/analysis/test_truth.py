@@ -217,9 +217,10 @@ def test_two_thousand_turns_on_four_slots() -> None:
     # a short new chat keeps the system prompt, though that is little of the long one that the slot held
     assert seen["rewritten"] == 0
     by_task = {turn.task: turn for turn in report.turns}
-    # a saved prompt of the same length was taken for the one that was loaded; its list shows that it was another
-    assert (by_task[8996].trigger, by_task[8996].cause) == (None, "unknown")
-    assert by_task[29282].trigger is None
+    # two saved prompts had 632 tokens: of the one that was loaded, the first message begins at 159
+    assert (by_task[8996].trigger, by_task[8996].cause) == ("edited", "checkpoint-thinned")
+    assert "at token 159 would have served" in by_task[8996].explanation
+    assert by_task[29282].trigger == "edited"
     assert len(report.turns) == len(requests)
     assert seen["missing"] == 0
     assert seen["common prefix"] <= 6
