@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
-from ckptlog.timeline.figures import refused
+from ckptlog.timeline.course import refused
 from ckptlog.timeline.limits import MAX_BETWEEN, MAX_SAVED
 from ckptlog.timeline.lists import CLEARS_LIST_SINCE
 from ckptlog.timeline.model import Checkpoint, Dropped, Shift

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckptlog.events import Event
 from ckptlog.timeline.cache import RamCache
-from ckptlog.timeline.figures import refused
+from ckptlog.timeline.course import refused
 from ckptlog.timeline.limits import MAX_WAITING
 from ckptlog.timeline.model import Dropped, Turn
 from ckptlog.timeline.refusals import REFUSALS, reason_of

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 from ckptlog.events import Event, Wording
 from ckptlog.timeline.batches import Sharing
 from ckptlog.timeline.cache import CacheEntry, RamCache
-from ckptlog.timeline.figures import evaluated, refused, settle_figures
+from ckptlog.timeline.course import evaluated, refused
+from ckptlog.timeline.figures import settle_figures
 from ckptlog.timeline.limits import (
     MAX_CHECKPOINTS,
     MAX_IN_TURN,

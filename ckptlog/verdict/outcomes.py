@@ -12,7 +12,7 @@ import msgspec
 
 from ckptlog.records import Basis, Outcome
 from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED, is_costly_loss
-from ckptlog.timeline.figures import error_missing, prompt_start_seen, refused
+from ckptlog.timeline.course import error_missing, prompt_start_seen, refused
 from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.timeline.refusals import ONE_BATCH
 from ckptlog.verdict.case import Case

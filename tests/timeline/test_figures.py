@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckptlog import analyze
-from ckptlog.timeline.figures import meet, ratio_range
+from ckptlog.timeline.ranges import meet, ratio_range
 
 
 @given(st.integers(1, 300_000), st.data())
