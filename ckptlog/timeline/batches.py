@@ -21,13 +21,15 @@ class Sharing(msgspec.Struct):
         if turn.slot is None:
             return
         ends(turn, start)
-        if self.batch is None or turn.slot <= self.last_slot:
-            self.batch = Batch()
+        batch = self.batch
+        if batch is None or turn.slot <= self.last_slot:
+            batch = self.batch = Batch()
         # (where no other slot began a new one, it is taken for the one before: more than there was, never less)
-        self.batch.answers = max(self.batch.answers, answers)
-        self.batch.n_open += 1
+        if answers > batch.answers:
+            batch.answers = answers
+        batch.n_open += 1
         self.last_slot = turn.slot
-        turn.batches.append(self.batch)
+        turn.batches.append(batch)
 
 
 def ends(turn: Turn, end: int) -> None:

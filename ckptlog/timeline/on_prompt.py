@@ -172,8 +172,12 @@ class PromptMessages(StreamState):
 
     def _answers_beside(self, turn: Turn) -> int:
         """How many other slots generate now."""
-        others = (state.turn for state in self.slots.values())
-        return sum(other is not None and other is not turn and other.sampled for other in others)
+        beside = 0
+        for state in self.slots.values():
+            other = state.turn
+            if other is not None and other.sampled and other is not turn:
+                beside += 1
+        return beside
 
     def on_media_batch(self, e: Event) -> None:
         _, turn = self._turn(e)

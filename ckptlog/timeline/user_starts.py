@@ -84,11 +84,11 @@ def hidden_between(run: Run, turn: Turn, found: list[int]) -> list[tuple[int, in
     batch behind the first is filled (formats: policy, section 3).
     """
     starts, spacing = turn.batch_starts, run.checkpoints_min_step
-    if not starts or turn.n_prompt is None:
+    if not starts or turn.n_prompt is None or turn.n_prompt - starts[0] <= FEW_TOKENS:
         return []
     if spacing == 0 or not _cuts_for_checkpoints(run.build_min, run.build_max):
         return []
-    gone = {id(checkpoint) for checkpoint in turn.invalidated}
+    gone = set(map(id, turn.invalidated))
     listed = [c.n_tokens for c in turn.before or () if id(c) not in gone]
     end = found[-1] if found and _is_last(run, turn, found[-1], listed) else turn.n_prompt
     created = {c.n_tokens for c in turn.created}
@@ -110,10 +110,12 @@ def hidden_between(run: Run, turn: Turn, found: list[int]) -> list[tuple[int, in
 def _is_last(run: Run, turn: Turn, start: int, listed: list[int]) -> bool:
     """Is it the start of the prompt's last user message: cut although the newest checkpoint is no further away than
     the spacing?"""
-    before = max((at for at in turn.batch_starts if at < start), default=0)
-    newest = [*listed, *(c.n_tokens for c in turn.created if c.n_tokens < before)]
     spacing = run.checkpoints_min_step
-    return spacing is not None and bool(newest) and start <= newest[-1] + spacing
+    if spacing is None:
+        return False
+    before = max([at for at in turn.batch_starts if at < start], default=0)
+    newest = [*listed, *[c.n_tokens for c in turn.created if c.n_tokens < before]]
+    return bool(newest) and start <= newest[-1] + spacing
 
 
 @cache
