@@ -14,7 +14,7 @@ import polars as pl
 
 from ckptlog.events.event import Event
 from ckptlog.events.lane import pattern_of
-from ckptlog.events.lane_pattern import LanePattern
+from ckptlog.events.lane_pattern import STAMP_PARTS, LanePattern
 from ckptlog.events.lane_values import PLACES, Column, columns_of, read_values
 from ckptlog.events.plan import Plan
 
@@ -111,13 +111,13 @@ def _named(columns: list[Column], found: list[pl.Series]) -> dict[str, pl.Series
 def block_lane(plan: Plan, line: str, names: tuple[str, ...], at: int) -> BlockLane | None:
     """The lane of a planned shape, made from an example; ``at``: the byte at which its message begins.
 
-    Null if it can't be told for certain.
+    Null if it can't be told for certain, or if the time stands behind: then no two lines are the same there.
     """
     if plan.constants or plan.keep_text:
         return None
     wanted = {i for i, of in enumerate(plan.numbers) if of.name in names}
     pattern = pattern_of(plan, line, wanted)
     cut = None if pattern is None else pattern.cut(len(line.encode()[:at].decode()))
-    if cut is None or not cut[1].groups:
+    if cut is None or not cut[1].groups or any(name in ("stamp", *STAMP_PARTS) for name in cut[1].groups):
         return None
     return BlockLane(plan, names, at, *cut)

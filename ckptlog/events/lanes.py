@@ -72,7 +72,7 @@ class Lanes:
     def _lane(self, plan: Plan, line: str) -> AnyLane | None:
         names = self.blocks.get(plan.wording.kind)
         if names is not None and self._key_at >= 0:
-            return block_lane(plan, line, names, self._key_at)
+            return block_lane(plan, line, names, self._key_at) or lane(plan, line)
         return lane(plan, line)
 
     def read(self, frame: pl.DataFrame) -> tuple[list[Event], pl.DataFrame]:

@@ -101,6 +101,22 @@ def test_a_block_is_the_same_whatever_stands_before_its_lines(before: str) -> No
         assert (event.t, event.port, event.slot, event.task) == (single.t, single.port, single.slot, single.task)
 
 
+def test_a_listing_in_json_with_the_time_behind_is_read_line_by_line() -> None:
+    """As whoever sorts the keys of a record writes it."""
+    entry = (
+        '{{"level":"info","msg":"srv        update:    - prompt 0x7f20{k:04x}: {k:7d} tokens, checkpoints: {c:2d},     '
+        '0.529 MiB\\n","time":{n},"type":"log"}}'
+    )
+    data = "\n".join(entry.format(n=1000 + n, k=n % 30, c=n % 7) for n in range(300)).encode()
+    events, tally, extractor = read(data, by_lanes=True, blocks=True)
+    singles, long_tally, _ = read(data, by_lanes=False)
+    assert any(one is not None and one.taken > 200 for one in extractor.lanes._lanes.values())
+    assert tally == long_tally
+    assert [event.t for event in singles] == list(range(1000, 1300))
+    assert [(e.line, e.t) for e in events] == [(e.line, e.t) for e in singles]
+    assert [rows_of(e, BLOCK_KINDS["cache_entry"]) for e in events] == [rows_of(e, BLOCK_KINDS["cache_entry"]) for e in singles]
+
+
 def test_a_block_of_damaged_lines_is_none() -> None:
     """All numbers of one reading beyond any sense: nothing is left for an event, and each line is counted."""
     sound, damaged = [LINES[-1]] * 300, [LINES[-1].replace("1530", "9" * 25)] * 300
