@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ckptlog.events.numbers import BEYOND
+from ckptlog.events.numbers import BEYOND, in_microseconds
 
 
 def sound_number(token: pl.Expr, *, is_float: bool) -> pl.Expr:
@@ -18,6 +18,4 @@ def microseconds(stamp: pl.Expr, *, dotted: bool) -> pl.Expr:
     if not dotted:
         return stamp.cast(pl.Int64, strict=False)
     part = stamp.str.split_exact(".", 3).struct
-    minutes, seconds, milli, micro = (part.field(f"field_{i}").cast(pl.Int64, strict=False) for i in range(4))
-    return ((minutes * 60 + seconds) * 1000 + milli) * 1000 + micro
-
+    return in_microseconds(*(part.field(f"field_{i}").cast(pl.Int64, strict=False) for i in range(4)))

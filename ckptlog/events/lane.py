@@ -39,7 +39,7 @@ class Lane:
         self._columns = columns_of(plan, self.pattern)
         names = [column.name for column in self._columns]
         # in the order of the groups, as the columns have them
-        fields = {name: plan.numbers[int(name[1:])].name for name in names if name.startswith("f")}
+        fields = {column.name: plan.numbers[int(column.name[1:])].name for column in self._columns if column.is_field}
         without = [of.name for of in plan.numbers if of.name in NO_NUMBERS]
         self._build = column_builder(
             plan.wording, names, fields, without, plan.constants, with_text=plan.keep_text

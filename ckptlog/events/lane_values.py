@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ckptlog.events.lane_pattern import STAMP_PARTS, LanePattern
-from ckptlog.events.numbers import BEYOND
+from ckptlog.events.numbers import BEYOND, in_microseconds
 from ckptlog.events.plan import Plan
 
 #: what stands in a line's head
@@ -34,8 +34,7 @@ class Column(NamedTuple):
     def values(self, texts: Sequence[pl.Series]) -> pl.Series:
         """Int64 or Float64; null for what is no such number or beyond any sense."""
         if len(self.groups) > 1:
-            minutes, seconds, millis, micros = (texts[at].cast(pl.Int64, strict=False) for at in self.groups)
-            return ((minutes * 60 + seconds) * 1000 + millis) * 1000 + micros
+            return in_microseconds(*(texts[at].cast(pl.Int64, strict=False) for at in self.groups))
         number = texts[self.groups[0]].cast(pl.Float64 if self.is_float else pl.Int64, strict=False)
         if self.name != "stamp":
             most = number.max()

@@ -44,9 +44,9 @@ class Lanes:
 
     def learn(self, number: int, line: str, count: int) -> None:
         """``line`` is one of ``count`` that have this plan."""
-        known = self._lanes.get(number)
-        if known is not None and count > known.recent:
-            known.recent = count
+        found = self._lanes.get(number)
+        if found is not None:
+            found.recent = max(found.recent, count)
         if count < WORTH_LINES:
             return
         data = line.encode()
@@ -55,10 +55,9 @@ class Lanes:
                 (at for head in LINE_HEADS if (at := data.find(head.encode())) >= 0), default=-1
             )
         if number not in self._lanes:
-            known = self._lanes[number] = self._lane(self.book.plans[number], line)
-            if known is not None:
-                known.recent = max(count, TRIED_LINES)
-        found = self._lanes[number]
+            found = self._lanes[number] = self._lane(self.book.plans[number], line)
+            if found is not None:
+                found.recent = max(count, TRIED_LINES)
         if found is None:
             return
         key = data[self._key_at : self._key_at + KEY_BYTES]

@@ -7,6 +7,10 @@ example of a shape; both must cut the same tokens, so it uses no construct they 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: hex pointers (MSVC prints them bare, 16 digits), then integers, floats and dotted stamps
 NUMBER = r"0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+(?:\.[0-9]+)*"
@@ -15,6 +19,8 @@ NUMBER = r"0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+(?:\.[0-9]+)*"
 PADDED_NUMBER = r" *(?:0x[0-9a-fA-F]+|\b[0-9A-F]{16}\b|[0-9]+)"
 #: no count, size or time of a server is beyond this: a longer number is damage
 BEYOND = 10**15
+
+Number = TypeVar("Number", int, "pl.Series", "pl.Expr")
 
 number_tokens = re.compile(NUMBER)
 padded_number_tokens = re.compile(PADDED_NUMBER)
@@ -34,10 +40,14 @@ def value(text: str, negative: bool) -> int | float | None:
     return -number if negative else number
 
 
+def in_microseconds(minutes: Number, seconds: Number, millis: Number, micros: Number) -> Number:
+    """The parts of ``M.SS.mmm.uuu`` as one number; of columns, for each row."""
+    return ((minutes * 60 + seconds) * 1000 + millis) * 1000 + micros
+
+
 def stamp_us(text: str) -> int | None:
     """Microseconds from the logger's ``M.SS.mmm.uuu`` (minutes grow past 59 and 999)."""
     parts = text.split(".")
     if len(parts) != 4 or not all(part.isdigit() and len(part) < 10 for part in parts):
         return None
-    m, s, ms, us = (int(part) for part in parts)
-    return ((m * 60 + s) * 1000 + ms) * 1000 + us
+    return in_microseconds(*map(int, parts))

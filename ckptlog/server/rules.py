@@ -67,6 +67,7 @@ def edges() -> dict[int, int]:
     return found
 
 
+@cache
 def rules_for(build_min: int | None, build_max: int | None) -> tuple[Rules, ...]:
     """The sets of rules that may hold for some build of the bracket, oldest first; never empty."""
     low, high = bracket(build_min, build_max)

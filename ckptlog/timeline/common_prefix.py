@@ -7,6 +7,7 @@ integer is given only when one candidate is left.
 from __future__ import annotations
 
 from ckptlog.records import Basis
+from ckptlog.timeline.course import searched
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range
 
@@ -20,11 +21,11 @@ def settle_common(run: Run, turn: Turn) -> None:
     exact, basis = _common_at_search(run, turn)
     if exact is not None and _unseen_file(run, turn, exact):
         _came_from_file(turn)
-    searched, turn.n_common_range = turn.n_common_range, None
+    at_search, turn.n_common_range = turn.n_common_range, None
     swapped = turn.cache_loaded or _load_failed(turn)
-    if searched is not None and not swapped:
-        met = meet(slot_range, searched)
-        slot_range = searched if is_empty(met) else met
+    if at_search is not None and not swapped:
+        met = meet(slot_range, at_search)
+        slot_range = at_search if is_empty(met) else met
     if not swapped:
         if slot_exact is not None:
             exact = slot_exact
@@ -48,9 +49,9 @@ def settle_common(run: Run, turn: Turn) -> None:
         common_range = slot_range
     else:
         common_range = _loaded_range(turn)
-        if searched is not None:
-            met = meet(common_range, searched)
-            common_range = searched if is_empty(met) else met
+        if at_search is not None:
+            met = meet(common_range, at_search)
+            common_range = at_search if is_empty(met) else met
         if exact is None and common_range is not None:
             exact, common_range, basis = _narrow(run, turn, common_range)
     if slot_exact is not None:
@@ -88,6 +89,7 @@ def _against(turn: Turn, exact: int, slot_range: Range) -> bool:
     """Was nothing reused without a search, though the slot's choice shows that something was in common?"""
     return exact == turn.n_cached == 0 < slot_range[0] <= slot_range[1]
 
+
 #: from here on every choice of a slot is told ("selected slot by id" too)
 CHOICES_TOLD_SINCE = 9725
 
@@ -116,7 +118,7 @@ def _load_failed(turn: Turn) -> bool:
 def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
     """Common prefix with what the slot held when it was chosen: exact, or a range."""
     selection, held, n_prompt = turn.selection, turn.n_held_slot, turn.n_prompt
-    if held == 0 and _searched(turn):
+    if held == 0 and _searched_slot(turn):
         # a search is made only where something is in common: the slot was filled without a line
         _came_from_file(turn)
         held = None
@@ -159,11 +161,11 @@ def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
     return None, None
 
 
-def _searched(turn: Turn) -> bool:
+def _searched_slot(turn: Turn) -> bool:
     """Were checkpoints looked for (formats: policy, section 2: only with n_past > 0)?"""
     if turn.cache_loaded or (turn.memory_state is not None and turn.memory_state[0] == 0):
         return False
-    return bool(turn.checks) or turn.forced is not None or turn.restored is not None
+    return searched(turn)
 
 
 def _contradicts(common: int, held: int | None, f_keep: float | None) -> bool:
@@ -253,6 +255,7 @@ def _emptied(turn: Turn) -> bool:
     """Did the server empty the slot after the choice, for another LoRA? What is in common then says the choice."""
     return any(why == "lora" for why, _, _ in turn.list_lost)
 
+
 #: a free slot that holds more than this share of the prompt is never given by age, whatever the build's default
 ALIKE = 0.5
 
@@ -265,6 +268,7 @@ def given_by_age(run: Run, turn: Turn) -> bool:
     if run.prompt_cache_mib != 0 and (run.build_min < COMPARES_SINCE or selection.slot_lcp):
         return False  # or a saved prompt was swapped in, by lines that are missing
     return (turn.n_cached or 0) > ALIKE * (turn.n_prompt or 0) > 0
+
 
 #: from here on every free slot that holds something is compared with the prompt, a line each at the level of
 #: "new prompt"

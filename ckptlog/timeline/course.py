@@ -55,3 +55,8 @@ def error_missing(run: Run, turn: Turn) -> bool:
 def prompt_start_seen(turn: Turn) -> bool:
     """Is the beginning of the turn in the log (which may begin, or lack lines, in its middle)?"""
     return turn.new_prompt_line is not None or turn.start_seen
+
+
+def searched(turn: Turn) -> bool:
+    """Does a line show that checkpoints were looked for?"""
+    return bool(turn.checks) or turn.forced is not None or turn.restored is not None

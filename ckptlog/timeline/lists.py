@@ -13,6 +13,10 @@ from ckptlog.timeline.user_starts import batch_missing, hidden_between, user_sta
 
 #: from this build a context shift (and any clear of a slot) empties the list, without a line
 CLEARS_LIST_SINCE = 10012
+#: a checkpoint of the first few tokens (BOS, a header) is worth nothing
+TRIVIAL = 8
+
+Spans = list[tuple[int, int]]
 
 
 def _n_tokens(f: dict[str, Any]) -> int:
@@ -206,9 +210,6 @@ def _forget_entry(state: SlotState, turn: Turn) -> None:
     turn.previous = None
 
 
-Spans = list[tuple[int, int]]
-
-
 def _hidden(before: Spans, now: Spans, turn: Turn, n_common: int) -> Spans:
     """Where starts may be hidden after the turn: what is evaluated once more is seen once more."""
     edge = min(n_common, turn.batch_starts[0]) if turn.batch_starts else n_common
@@ -217,7 +218,3 @@ def _hidden(before: Spans, now: Spans, turn: Turn, n_common: int) -> Spans:
         both = ((max(low, a), min(high, b)) for a, b in (*before, (n_common, high)))
         kept += [span for span in both if span[0] < span[1]]
     return kept
-
-
-#: a checkpoint of the first few tokens (BOS, a header) is worth nothing
-TRIVIAL = 8

@@ -56,7 +56,7 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
         return found, not open_starts or (bool(found) and open_starts[0] > found[0])
     tail = {n_prompt - 4, n_prompt - min(n_batch, 4 + n_ubatch), n_prompt - n_batch}
     found, open_starts = [], []
-    for_checkpoints = _cuts_only_for_checkpoints(run.build_min, run.build_max)
+    for_checkpoints = _cuts(run.build_min, run.build_max) == {"useful"}
     for i in range(1, len(starts)):
         before, start = starts[i - 1], starts[i]
         if start - before == n_batch or start in tail:
@@ -86,7 +86,7 @@ def hidden_between(run: Run, turn: Turn, found: list[int]) -> list[tuple[int, in
     starts, spacing = turn.batch_starts, run.checkpoints_min_step
     if not starts or turn.n_prompt is None or turn.n_prompt - starts[0] <= FEW_TOKENS:
         return []
-    if spacing == 0 or not _cuts_for_checkpoints(run.build_min, run.build_max):
+    if spacing == 0 or "useful" not in _cuts(run.build_min, run.build_max):
         return []
     gone = set(map(id, turn.invalidated))
     listed = [c.n_tokens for c in turn.before or () if id(c) not in gone]
@@ -119,12 +119,7 @@ def _is_last(run: Run, turn: Turn, start: int, listed: list[int]) -> bool:
 
 
 @cache
-def _cuts_for_checkpoints(build_min: int, build_max: int | None) -> bool:
-    """May a user message's start be cut only where that makes a checkpoint (formats: policy, section 3)?"""
-    return any(rules.user_cuts == "useful" for rules in rules_for(build_min or None, build_max))
-
-
-@cache
-def _cuts_only_for_checkpoints(build_min: int, build_max: int | None) -> bool:
-    """Is a user message's start cut only where that makes a checkpoint (formats: policy, section 3)?"""
-    return all(rules.user_cuts == "useful" for rules in rules_for(build_min or None, build_max))
+def _cuts(build_min: int, build_max: int | None) -> frozenset[str]:
+    """At which starts of user messages builds of the bracket may cut: where that makes a checkpoint (``useful``), ...
+    (formats: policy, section 3)."""
+    return frozenset(rules.user_cuts for rules in rules_for(build_min or None, build_max))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 from ckptlog.lazily import lazy
 from ckptlog.records import Basis, Evidence
@@ -12,14 +11,9 @@ from ckptlog.server.rules import Rules, rules_for
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 
 
-@cache
-def _rules(build_min: int, build_max: int | None) -> tuple[Rules, ...]:
-    return rules_for(build_min or None, build_max)
-
-
 def rules_of(run: Run) -> tuple[Rules, ...]:
     """The sets of rules that the builds of the run's bracket may follow, oldest first."""
-    return _rules(run.build_min, run.build_max)
+    return rules_for(run.build_min or None, run.build_max)
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Basis, Fix
 from ckptlog.replay.loss import NOTHING_CACHED
+from ckptlog.timeline.course import searched
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
@@ -14,7 +15,7 @@ from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, firs
 
 def _searched(turn: Turn) -> bool:
     """Did the server look for a checkpoint? Where it did not, what it would have found is not why nothing was reused."""
-    return bool(turn.checks) or turn.forced is not None or turn.restored is not None or turn.memory_state is not None
+    return searched(turn) or turn.memory_state is not None
 
 
 class NoUserBoundary(CauseRule):

@@ -6,6 +6,7 @@ import msgspec
 
 from ckptlog.analysis import Analyzer
 from ckptlog.records import Fix, TurnRecord
+from ckptlog.verdict import replayed
 from ckptlog.verdict.replayed import number_runs, wants_number
 
 #: causes of which only a replay knows the number
@@ -14,8 +15,6 @@ _BY_REPLAY = frozenset({"checkpoint-evicted", "checkpoint-thinned"})
 _ESTIMATED = frozenset({"raise-checkpoint-count", "smaller-spacing"})
 #: turns replayed in all, some seconds' work: a log in which turns fail by the thousand is not held up
 MOST_TURNS = 20_000
-#: and of one run, as in a report
-MOST_OF_A_RUN = 2_000
 
 
 class Advice:
@@ -32,7 +31,7 @@ class Advice:
             return turn
         run = next((run for run in reversed(analyzer.runs) if run.no == turn.run), None)
         length = len(run.turns) if run is not None else 0
-        if run is None or not length or length > min(self._left, MOST_OF_A_RUN):
+        if run is None or not length or length > min(self._left, replayed.MOST_TURNS):
             return self._unnumbered(turn)
         self._left -= length
         shown = msgspec.structs.replace(turn)
