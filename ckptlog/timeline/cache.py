@@ -13,6 +13,7 @@ import msgspec
 
 from ckptlog.timeline.limits import MAX_SAVED
 from ckptlog.timeline.model import Checkpoint, Dropped, Turn
+from ckptlog.timeline.starts import NO_STARTS, Starts
 
 #: what is read of each line of the server's two listings: the prompts it compares, and those it holds
 CANDIDATE_FIELDS = ("n_tokens", "lcp", "f_keep", "sim")
@@ -26,12 +27,7 @@ class CacheEntry(msgspec.Struct):
     checkpoints: list[Checkpoint] | None
     dead: list[Checkpoint] = []
     saved_line: int | None = None
-    first_born: int | None = None
-    user_starts: list[int] = []
-    boundaries_seen: bool = False
-    starts_complete: bool = False
-    starts_sure: bool = True
-    hidden_starts: list[tuple[int, int]] = []
+    starts: Starts = NO_STARTS
     maker: Turn | None = None
 
 
@@ -66,9 +62,9 @@ class RamCache(msgspec.Struct):
         those of that prompt do."""
         same = [i for i, entry in enumerate(self.entries) if entry.n_tokens == n_tokens]
         if len(same) > 1 and self.pending is not None:
-            starts = {start for start in self.pending.user_starts if start <= n_tokens}
-            alike = [i for i in same if starts == set(self.entries[i].user_starts)]
-            same = alike or [i for i in same if starts.issuperset(self.entries[i].user_starts)] or same
+            starts = {start for start in self.pending.starts.user if start <= n_tokens}
+            alike = [i for i in same if starts == set(self.entries[i].starts.user)]
+            same = alike or [i for i in same if starts.issuperset(self.entries[i].starts.user)] or same
         if same:
             del self.entries[same[0]]
 

@@ -10,6 +10,7 @@ from ckptlog.records import Basis
 from ckptlog.timeline.course import searched
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range
+from ckptlog.timeline.starts import UNSURE_STARTS
 
 #: the threshold subtracts one more (n_swa aside) in these builds
 PLUS_ONE = range(9246, 9509)
@@ -45,7 +46,7 @@ def settle_common(run: Run, turn: Turn) -> None:
                 slot_exact = exact
             elif turn.selection is not None or run.prompt_cache_mib != 0:
                 # what was swapped in is not what the slot was known to hold
-                turn.n_held, turn.previous, turn.user_starts = None, None, []
+                turn.n_held, turn.previous, turn.starts = None, None, UNSURE_STARTS
         common_range = slot_range
     else:
         common_range = _loaded_range(turn)

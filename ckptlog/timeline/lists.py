@@ -9,6 +9,7 @@ from ckptlog.records import Fate
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 from ckptlog.timeline.slot import SlotState, quote
+from ckptlog.timeline.starts import UNSURE_STARTS, Starts
 from ckptlog.timeline.user_starts import batch_missing, hidden_between, user_starts
 
 #: from this build a context shift (and any clear of a slot) empties the list, without a line
@@ -16,7 +17,7 @@ CLEARS_LIST_SINCE = 10012
 #: a checkpoint of the first few tokens (BOS, a header) is worth nothing
 TRIVIAL = 8
 
-Spans = list[tuple[int, int]]
+Spans = tuple[tuple[int, int], ...]
 
 
 def _n_tokens(f: dict[str, Any]) -> int:
@@ -167,7 +168,7 @@ class ListKeeper:
             turn.dead = [c for c in state.dead if c.n_tokens <= n_common]
         if turn.shifts:
             return
-        self._boundaries(run, state, turn, n_common)
+        self._starts(run, state, turn, n_common)
         if turn.error_reason is None or turn.batch_starts:
             state.forget_dead_beyond(n_common)
         for checkpoint in (*turn.evicted, *turn.thinned):
@@ -176,26 +177,32 @@ class ListKeeper:
         for checkpoint in swept:
             state.remember_dead(checkpoint)
 
-    def _boundaries(self, run: Run, state: SlotState, turn: Turn, n_common: int) -> None:
+    def _starts(self, run: Run, state: SlotState, turn: Turn, n_common: int) -> None:
         """Where checkpoints were made and where user messages begin in what the slot holds now."""
         if not turn.batch_starts and not turn.created:
             return
-        if state.first_born is not None and state.first_born > n_common:
-            state.first_born = None
-        starts = [u for u in state.user_starts if u <= n_common]
-        born = [c.n_tokens for c in turn.created if c.n_tokens > TRIVIAL]
-        if born and (state.first_born is None or min(born) < state.first_born):
-            state.first_born = min(born)
+        before = state.starts
+        kept = tuple(u for u in before.user if u <= n_common)
         found, sure = user_starts(run, turn)
-        sure = sure and not batch_missing(run, turn)
-        state.user_starts = sorted({*starts, *found}) if found else starts
-        state.hidden_starts = _hidden(state.hidden_starts, hidden_between(run, turn, found), turn, n_common)[-MAX_BETWEEN:]
+        now = hidden_between(run, turn, found)
+        born = [c.n_tokens for c in turn.created if c.n_tokens > TRIVIAL]
+        if before.first_born is not None and before.first_born <= n_common:
+            born.append(before.first_born)
+        seen, complete, known = before.seen, before.complete, before.sure
         if turn.batch_starts:
             # (where the first is known and still there, what this turn leaves open comes behind it)
-            first_kept = bool(starts) and state.starts_sure and state.starts_complete
-            state.boundaries_seen = True
-            state.starts_complete = state.starts_complete or turn.batch_starts[0] == 0
-            state.starts_sure = first_kept or (sure and (state.starts_sure or turn.batch_starts[0] == 0))
+            first_kept = bool(kept) and known and complete
+            seen, from_0 = True, turn.batch_starts[0] == 0
+            known = first_kept or (sure and (known or from_0) and not batch_missing(run, turn))
+            complete = complete or from_0
+        state.starts = Starts(
+            min(born) if born else None,
+            tuple(sorted({*kept, *found})) if found else kept,
+            seen,
+            complete,
+            known,
+            _hidden(before.hidden, now, turn, n_common)[-MAX_BETWEEN:],
+        )
         turn.batches = []
 
 
@@ -205,16 +212,15 @@ def _forget_entry(state: SlotState, turn: Turn) -> None:
         return
     state.new_content()
     turn.before_known = False
-    turn.first_born, turn.user_starts, turn.hidden_starts = None, [], []
-    turn.boundaries_seen = turn.starts_complete = turn.starts_sure = False
+    turn.starts = UNSURE_STARTS
     turn.previous = None
 
 
-def _hidden(before: Spans, now: Spans, turn: Turn, n_common: int) -> Spans:
+def _hidden(before: Spans, now: list[tuple[int, int]], turn: Turn, n_common: int) -> Spans:
     """Where starts may be hidden after the turn: what is evaluated once more is seen once more."""
     edge = min(n_common, turn.batch_starts[0]) if turn.batch_starts else n_common
     kept = [(low, min(high, edge)) for low, high in before if low < edge]
     for low, high in now:
         both = ((max(low, a), min(high, b)) for a, b in (*before, (n_common, high)))
         kept += [span for span in both if span[0] < span[1]]
-    return kept
+    return tuple(kept)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ckptlog.records import Basis, Ended, Fate, Memory, Origin
+from ckptlog.timeline.starts import NO_STARTS, Starts
 
 
 class Checkpoint(msgspec.Struct, eq=False):
@@ -247,25 +248,12 @@ class Turn(msgspec.Struct):
     dropped: list[Dropped] = []
     #: the turn that left what the slot held (after a cache load), for triggers
     previous: Turn | None = None
-    #: of the content that this turn found, up to the common prefix and beyond: the lowest position at
-    #: which a checkpoint was ever made, the starts of user messages that batches were cut at, and
-    #: whether earlier turns' batches were seen at all
-    first_born: int | None = None
-    user_starts: list[int] = []
-    boundaries_seen: bool = False
-    #: whether the content's batches were seen from token 0 on, so that no earlier user start is missing
-    starts_complete: bool = False
-    starts_sure: bool = True
-    #: between which tokens of the content a user message may begin that the log does not show
-    hidden_starts: list[tuple[int, int]] = []
+    #: of the content that this turn found, up to the common prefix and beyond
+    starts: Starts = NO_STARTS
     #: tokens at the slot's beginning that came from a slot file without checkpoints
     bare_until: int = 0
     #: what had replaced the content for which the restored checkpoint was made: ("shift" | "slot-file", line, text)
     stale: tuple[str, int, str | None] | None = None
-
-    @property
-    def first_user_start(self) -> int | None:
-        return self.user_starts[0] if self.user_starts else None
 
 
 class Run(msgspec.Struct):

@@ -44,12 +44,7 @@ class RamCacheMessages(StreamState):
                 state.list_known, state.maker = False, None
             state.held = n_tokens
         known = list(state.checkpoints) if state.list_known else None
-        entry = CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line)
-        entry.maker, entry.first_born = state.maker, state.first_born
-        entry.user_starts, entry.boundaries_seen = list(state.user_starts), state.boundaries_seen
-        entry.starts_complete, entry.starts_sure = state.starts_complete, state.starts_sure
-        entry.hidden_starts = state.hidden_starts
-        self.cache.save(entry)
+        self.cache.save(CacheEntry(n_tokens, known, list(state.dead[-256:]), e.line, state.starts, state.maker))
 
     def on_cache_already(self, e: Event) -> None:
         self.cache.skip_pending()

@@ -7,6 +7,7 @@ import msgspec
 from ckptlog.records import Fate
 from ckptlog.timeline.limits import MAX_BETWEEN, MAX_DEAD
 from ckptlog.timeline.model import Checkpoint, Quote, Selection, Turn
+from ckptlog.timeline.starts import NO_STARTS, Starts
 
 
 class SlotState(msgspec.Struct):
@@ -28,17 +29,8 @@ class SlotState(msgspec.Struct):
     maker: Turn | None = None
     content_from: str = "slot"
     selection: Selection | None = None
-    #: positions at which checkpoints were ever made for the content held now (lowest), and where its user
-    #: messages begin, as far as batches were cut there
-    first_born: int | None = None
-    user_starts: list[int] = []
-    boundaries_seen: bool = False
-    #: whether batches of the content were seen from token 0 on
-    starts_complete: bool = False
-    #: whether no cut that may be the start of a user message had to be left out of ``user_starts``
-    starts_sure: bool = True
-    #: between which tokens a user message may begin that the log does not show
-    hidden_starts: list[tuple[int, int]] = []
+    #: of the content held now
+    starts: Starts = NO_STARTS
     #: the last change of the content that an old build's list survived (why, line, text)
     outlived: tuple[str, int, str | None] | None = None
     #: tokens at the beginning that came from a slot file without checkpoints
@@ -47,12 +39,7 @@ class SlotState(msgspec.Struct):
     def new_content(self) -> None:
         """The slot holds other content now: nothing remembered of the old one applies."""
         self.dead, self.dead_max = [], -1
-        self.first_born = None
-        self.user_starts = []
-        self.boundaries_seen = False
-        self.starts_complete = False
-        self.starts_sure = True
-        self.hidden_starts = []
+        self.starts = NO_STARTS
         self.bare_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:

@@ -21,6 +21,7 @@ from ckptlog.timeline.limits import (
 from ckptlog.timeline.lists import ListKeeper
 from ckptlog.timeline.model import NO_SLOT, Checkpoint, Dropped, Quote, Run, Selection, Turn
 from ckptlog.timeline.slot import SlotState
+from ckptlog.timeline.starts import UNSURE_STARTS
 
 
 class Owner(Protocol):
@@ -180,12 +181,8 @@ class StreamState:
         turn.content_from = state.content_from
         turn.list_lost, state.list_lost = state.list_lost, []
         turn.before_known = state.list_known
-        turn.first_born = state.first_born
         turn.bare_until = state.bare_until
-        turn.user_starts = state.user_starts
-        turn.boundaries_seen = state.boundaries_seen
-        turn.starts_complete, turn.starts_sure = state.starts_complete, state.starts_sure
-        turn.hidden_starts = state.hidden_starts
+        turn.starts = state.starts
         turn.before = list(state.checkpoints)
         if len(self.slots) > 1:
             self._at_the_same_time(turn)
@@ -241,11 +238,7 @@ class StreamState:
         state.new_content()
         state.maker = entry.maker if entry is not None else None
         if entry is not None:
-            state.first_born = entry.first_born
-            state.user_starts = list(entry.user_starts)
-            state.boundaries_seen = entry.boundaries_seen
-            state.starts_complete, state.starts_sure = entry.starts_complete, entry.starts_sure
-            state.hidden_starts = entry.hidden_starts
+            state.starts = entry.starts
         if entry is None or entry.checkpoints is None:
             state.list_known = False
             return
@@ -347,8 +340,7 @@ class StreamState:
             # what was remembered belongs to other content; a list that is still there (up to b10001) too
             state.new_content()
             state.bare_until = kept
-            turn.first_born, turn.user_starts = None, []
-            turn.boundaries_seen = turn.starts_complete = False
+            turn.starts = UNSURE_STARTS
             if any(c.turn_no != turn.no for c in (*state.checkpoints, *turn.invalidated)) or turn.restored is not None:
                 state.outlived = ("slot-file", turn.first_line, None)
                 turn.stale = state.outlived if turn.restored is not None else None

@@ -40,19 +40,19 @@ class NoUserBoundary(CauseRule):
         run, turn = case.run, case.turn
         if run.build_min < 9306 or case.common is None or not turn.list_visible or not turn.before_known:
             return None
-        if turn.user_starts or turn.first_born is None or not turn.boundaries_seen or not _searched(turn):
+        if turn.starts.user or turn.starts.first_born is None or not turn.starts.seen or not _searched(turn):
             return None
         if may_be_another(turn, case.common[1]):
             return None
-        if not turn.starts_complete or not turn.starts_sure:
+        if not turn.starts.complete or not turn.starts.sure:
             return None
-        if turn.first_born <= case.common[0] or case.perhaps_nothing_common:
+        if turn.starts.first_born <= case.common[0] or case.perhaps_nothing_common:
             return None
         quote_search(case)
         return Finding(
             self.name,
             "Checkpoints were made only near the end of each prompt (the first at token "
-            f"{turn.first_born:,}): the server does not know where this conversation's messages begin, as with raw "
+            f"{turn.starts.first_born:,}): the server does not know where this conversation's messages begin, as with raw "
             "/completion prompts or an unknown template.",
             "inferred",
             [fixes.use_chat_endpoint(run)],
@@ -85,19 +85,19 @@ class BeforeFirstBoundary(CauseRule):
 
     def find(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn
-        if case.common is None or not turn.list_visible or turn.first_born is None or not turn.before_known:
+        if case.common is None or not turn.list_visible or turn.starts.first_born is None or not turn.before_known:
             return None
         if not _searched(turn):
             return None
-        if not turn.starts_complete:
+        if not turn.starts.complete:
             return None  # the content is older than the log: checkpoints of it may have come and gone unseen
         high = case.common[1]
-        if turn.first_born <= high or may_be_another(turn, high):
+        if turn.starts.first_born <= high or may_be_another(turn, high):
             return None
         start = first_user_start(run, turn)
         folded = start is not None and start <= NOTHING_CACHED
         if folded:
-            start = next((u for u in turn.user_starts if u > NOTHING_CACHED), None)
+            start = next((u for u in turn.starts.user if u > NOTHING_CACHED), None)
             if start is not None and start <= high:
                 return None
         elif start is None:
@@ -107,7 +107,7 @@ class BeforeFirstBoundary(CauseRule):
         elif start <= high:
             return None
         quote_search(case)
-        first = min(x for x in (start, turn.first_born) if x is not None)
+        first = min(x for x in (start, turn.starts.first_born) if x is not None)
         basis: Basis = case.common_basis if start is not None else "inferred"
         if high <= RELATED_TOKENS:
             basis = "inferred"
@@ -124,7 +124,7 @@ class BeforeFirstBoundary(CauseRule):
         todo = [fixes.stop_rewriting_head(), *present(fixes.swa_full(run))]
         if folded:
             text += (
-                f" The first user message begins at token {turn.user_starts[0]} already: this chat template puts the system "
+                f" The first user message begins at token {turn.starts.user[0]} already: this chat template puts the system "
                 "prompt inside it, so that not even a new conversation with the same system prompt can be resumed."
             )
             todo = [*present(fixes.swa_full(run), fixes.name_delimiters(run)), fixes.stop_rewriting_head()]
@@ -156,7 +156,7 @@ class CheckpointsSparse(CauseRule):
         run, turn = case.run, case.turn
         if case.common is None or not turn.list_visible or not turn.before_known or not _searched(turn):
             return None
-        if run.memory == "plain" or turn.first_born is None or may_be_another(turn, case.common[1]):
+        if run.memory == "plain" or turn.starts.first_born is None or may_be_another(turn, case.common[1]):
             return None
         if case.best_dead is not None:
             return None  # there was one, and the line that says how it went is missing
@@ -165,10 +165,10 @@ class CheckpointsSparse(CauseRule):
         n_cached, low = turn.n_cached or 0, case.common[0]
         # (with a sliding window evaluation goes on a token before the checkpoint's end)
         resumed = max(n_cached, NOTHING_CACHED, turn.restored.n_tokens if turn.restored is not None else 0)
-        missed = [u for u in turn.user_starts if resumed < u <= low and _too_close(case, u)]
+        missed = [u for u in turn.starts.user if resumed < u <= low and _too_close(case, u)]
         few_places = not cuts_every_user_start(run)
         # does most of what lies between belong to where a message's start would not show?
-        unseen = sum(max(0, min(high, low) - max(at, resumed)) for at, high in turn.hidden_starts)
+        unseen = sum(max(0, min(high, low) - max(at, resumed)) for at, high in turn.starts.hidden)
         hidden = not missed and not few_places and unseen * 2 > low - resumed
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None
@@ -244,7 +244,7 @@ def _too_close(case: Case, start: int) -> bool:
 
 def _few_places(case: Case) -> str:
     """Where the builds of the bracket make checkpoints at all, in words (policy, section 3)."""
-    first = case.turn.first_born
+    first = case.turn.starts.first_born
     at = f" (here from token {first:,} on)" if first is not None and case.common and first > case.common[1] else ""
     made = {rules.create for rules in rules_of(case.run)}
     if made <= {"near-end", "near-end-n0"}:

@@ -82,7 +82,7 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return "prefix-rewritten", basis
     if held is None:
         return None, "inferred"
-    if not turn.starts_sure and cuts_every_user_start(case.run) and not any(u <= common for u in turn.user_starts):
+    if not turn.starts.sure and cuts_every_user_start(case.run) and not any(u <= common for u in turn.starts.user):
         return None, "inferred"  # perhaps before the first user message
     previous = turn.previous
     if (
@@ -129,9 +129,9 @@ def cuts_every_user_start(run: Run) -> bool:
 
 def first_user_start(run: Run, turn: Turn) -> int | None:
     """Where the first user message of the slot's content begins, where the log proves it; else null."""
-    if not turn.user_starts or not turn.starts_complete or not turn.starts_sure or not cuts_every_user_start(run):
+    if not turn.starts.user or not turn.starts.complete or not turn.starts.sure or not cuts_every_user_start(run):
         return None
-    return turn.user_starts[0]
+    return turn.starts.user[0]
 
 
 def _shifted_before(turn: Turn) -> bool:

@@ -6,6 +6,7 @@ from ckptlog.timeline.batches import ANSWER, Sharing, ends, not_full
 from ckptlog.timeline.lists import ListKeeper
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 from ckptlog.timeline.slot import SlotState
+from ckptlog.timeline.starts import Starts
 
 N_BATCH = 256
 
@@ -80,14 +81,14 @@ def test_an_image_may_cut_any_batch() -> None:
 
 def test_a_later_turns_open_cuts_do_not_unsettle_where_the_first_message_begins() -> None:
     run = Run(1, 0, 1, 1, build_min=10178, n_batch=N_BATCH, n_ubatch=64)
-    state = SlotState(0, held=300, user_starts=[150], boundaries_seen=True, starts_complete=True)
+    state = SlotState(0, held=300, starts=Starts(user=(150,), seen=True, complete=True))
     turn = shared(2, 0, 500)
     turn.n_common = turn.n_cached = 300
     turn.batch_starts = [300, 330, 440, 496]  # cut at 440, near the end, and perhaps by another slot
     turn.created = [Checkpoint(440, 439, 439, None, 1, 0, 2, 2)]
     ListKeeper().after_turn(run, state, turn)
-    assert (state.user_starts, state.starts_sure) == ([150], True)
+    assert (state.starts.user, state.starts.sure) == ((150,), True)
     # the same cuts in a conversation of which no start is known leave its first one open
-    state = SlotState(0, held=300, boundaries_seen=True, starts_complete=True)
+    state = SlotState(0, held=300, starts=Starts(seen=True, complete=True))
     ListKeeper().after_turn(run, state, turn)
-    assert not state.starts_sure
+    assert not state.starts.sure

@@ -6,6 +6,7 @@ import pytest
 
 from ckptlog.server.builds import faults
 from ckptlog.timeline.model import Check, Checkpoint, Quote, Run, Turn
+from ckptlog.timeline.starts import Starts
 from ckptlog.verdict.faults import fault_of, told
 from ckptlog.verdict.judge import judge
 
@@ -32,7 +33,7 @@ def edit_within_the_window(run: Run) -> Turn:
     turn.n_processed, turn.n_generated, turn.prompt_ms = 1100, 5, 2200.0
     turn.basis = {"n_common": "observed", "n_cached": "observed"}
     turn.list_visible = turn.before_known = True
-    turn.first_born = 962
+    turn.starts = Starts(first_born=962)
     turn.before = [Checkpoint(962, 0, 961, 10.0, 0, 0, 20, 30)]
     turn.checks = [Check(55, "Checking checkpoint with [0, 961] against 0...", 0, 961, 0)]
     turn.forced = Quote(56, "forcing full prompt re-processing due to lack of cache data")
@@ -106,7 +107,7 @@ def edit_of_a_hybrid(run: Run) -> Turn:
     turn.n_processed, turn.n_generated, turn.prompt_ms = 3200, 5, 6400.0
     turn.basis = {"n_common": "observed", "n_cached": "observed"}
     turn.list_visible = turn.before_known = True
-    turn.first_born = 200
+    turn.starts = Starts(first_born=200)
     turn.before = [Checkpoint(200, 199, 199, 10.0, 0, 0, 20, 30)]
     turn.restored = turn.before[0]
     turn.restored_quote = Quote(56, "restored context checkpoint (pos_min = 199, ...)")
