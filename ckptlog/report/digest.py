@@ -12,7 +12,7 @@ from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss
 from ckptlog.report.words import duration, plural, title
 from ckptlog.verdict.causes_held import SWAPPED
-from ckptlog.verdict.returning import WOKE
+from ckptlog.verdict.returning import SLEPT
 
 #: flags of which a larger value also does what a smaller one would have done
 _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
@@ -214,7 +214,7 @@ class Digest:
         return [
             item
             for item in self.turns
-            if not item.turn.failed and any(WOKE in evidence.text for evidence in item.turn.evidence)
+            if not item.turn.failed and any(evidence.says.endswith(SLEPT) for evidence in item.turn.evidence)
         ]
 
     @cached_property

@@ -13,6 +13,8 @@ from ckptlog.verdict.case import Case
 #: below this many tokens the loss is not worth a sentence
 WORTH_TELLING = 256
 
+#: how content went when the server slept; a turn whose evidence says so came back to nothing
+SLEPT = "were let go of when the server slept"
 _FROM_CACHE = frozenset({"size-limit", "token-limit", "making-room"})
 _WHERE = {
     "overwritten": "were overwritten by another prompt",
@@ -23,7 +25,7 @@ _WHERE = {
     "token-limit": "were dropped from the RAM prompt cache, which was full",
     "making-room": "were dropped from the RAM prompt cache, which was full",
     "too-big": "were too large for the RAM prompt cache",
-    "sleep": "were let go of when the server slept",
+    "sleep": SLEPT,
 }
 _MORE_ROOM = "A slot for each conversation (--parallel) or more room for the RAM prompt cache (--cache-ram) would keep it."
 _KEPT_BY = {
@@ -34,8 +36,6 @@ _KEPT_BY = {
         "would keep it."
     ),
 }
-#: what the server prints when it wakes; a turn that quotes it came back to nothing
-WOKE = "exiting sleeping state"
 
 
 def lost_before(turn: Turn) -> Dropped | None:

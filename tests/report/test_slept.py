@@ -25,3 +25,11 @@ def test_a_prompt_that_is_too_short_to_have_come_back_is_not_told_of() -> None:
     what = digest(ckptlog.analyze(PLAYED / "b11549" / "hybrid" / "sleep-lv3.log.gz").report)
     assert [item.number for item in what.slept] == [3]  # of turns 3 and 5, the first behind a sleep each
     assert slept_words(what).startswith("Turn 3 found nothing")
+
+
+def test_words_in_a_users_text_are_no_sleep() -> None:
+    report = ckptlog.analyze(PLAYED / "b11549" / "hybrid" / "sleep.log.gz").report
+    for turn in report.turns:
+        for evidence in turn.evidence:
+            evidence.says, evidence.text = "what the slot held", f"old: ... exiting sleeping state {evidence.text}"
+    assert digest(report).slept == []
