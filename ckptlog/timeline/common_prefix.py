@@ -7,7 +7,7 @@ integer is given only when one candidate is left.
 from __future__ import annotations
 
 from ckptlog.records import Basis
-from ckptlog.timeline.course import searched
+from ckptlog.timeline.course import lines_missing, searched
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range
 from ckptlog.timeline.starts import UNSURE_STARTS
@@ -242,6 +242,8 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
         # every line between "new prompt" and the first batch would be there: there was no search
         if turn.need_one_token is not None and n_prompt is not None:
             return n_prompt, "derived"
+        if turn.n_held != 0 and lines_missing(run, turn):
+            return None, "derived"
         if n_cached == 0 and _not_compared(run, turn):
             # no search is made either where the request forbids reuse, and nothing else tells the two apart
             turn.n_common_range = (0, min(n_prompt or 0, turn.n_held or 0))

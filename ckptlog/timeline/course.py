@@ -57,6 +57,42 @@ def prompt_start_seen(turn: Turn) -> bool:
     return turn.new_prompt_line is not None or turn.start_seen
 
 
+def lines_missing(run: Run, turn: Turn) -> bool:
+    """Does the turn lack a line that the server prints in every turn, so that what is not there proves nothing?
+
+    Whoever greps a log keeps the launches or the batches, but seldom both and the line of the prompt's end.
+    """
+    if turn.new_prompt_line is None:
+        return False
+    if not turn.start_seen:
+        return True
+    answered = turn.ended == "release" and turn.released and not turn.is_child and not turn.empty_prompt
+    return answered and not turn.prompt_done and not turn.shifts and not run.embeds and _end_of_prompt_shown(run)
+
+
+def _end_of_prompt_shown(run: Run) -> bool:
+    """Does the level that shows "new prompt" also show that the prompt is done (a sampler is set up)?
+
+    In b9114 to b9829 one is told at -lv 3, the other at -lv 4 (formats: matrix). Where the build may be any, a log
+    without the server's start is rather one that was grepped.
+    """
+    if run.verbosity is not None and run.verbosity >= 4:
+        return True
+    before = run.build_max is not None and run.build_max < 9114
+    if before or run.build_min > LAST_ALL_VISIBLE:
+        return True
+    between = run.build_min >= 9114 and run.build_max is not None and run.build_max <= LAST_ALL_VISIBLE
+    return not between and not run.start_seen
+
+
+def shift_missing(turn: Turn) -> bool:
+    """Does the slot hold less than prompt and answer, though no shift was seen?"""
+    evaluated = turn.n_prompt if turn.n_prompt is not None else turn.n_processed
+    if turn.ended != "release" or evaluated is None or turn.n_generated is None or turn.n_released is None or turn.has_draft or turn.shifts:
+        return False
+    return turn.input_truncated is None and turn.n_released < evaluated + turn.n_generated - 1
+
+
 def searched(turn: Turn) -> bool:
     """Does a line show that checkpoints were looked for?"""
     return bool(turn.checks) or turn.forced is not None or turn.restored is not None

@@ -144,6 +144,11 @@ def _without_impossible_reuse(turn: Turn) -> None:
             turn.basis.pop("n_common", None)
             turn.n_common_range = (turn.n_cached, turn.n_prompt)
         return  # (b8156 goes on one token behind the common prefix after a restore)
+    if not turn.cache_loaded and turn.n_cached > turn.n_common + 1:
+        # or the lines are missing that show how a saved prompt was swapped in
+        turn.n_common_range = (turn.n_common, max(turn.n_cached, turn.n_prompt or 0))
+        turn.n_common = None
+        turn.basis.pop("n_common", None)
     for name in ("n_cached", "n_processed", "n_generated"):
         if name == "n_cached" or turn.basis.get(name) == "derived":
             setattr(turn, name, None)

@@ -176,6 +176,7 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "no_partial_removal": _flag("no_partial_removal"),
     "spec_uses_checkpoints": _nothing,
     "embeddings_enabled": _flag("embeds"),
+    "embeddings_required": _flag("embeds"),
     "arch": _arch,
     "general_name": _general_name,
     "n_swa": _n_swa,

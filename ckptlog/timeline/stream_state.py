@@ -164,7 +164,7 @@ class StreamState:
         selection = state.selection
         state.selection = None
         if selection is None and self.selection is not None and self.selection.slot == NO_SLOT:
-            selection = self.selection
+            selection, self.selection = self.selection, None  # (the launch that ends a choice may be missing)
         if selection is not None:
             turn.selection = selection
             turn.first_line = min(turn.first_line, selection.line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.server.builds import NEWEST, flag_exists
+from ckptlog.timeline.course import lines_missing
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
@@ -35,7 +36,8 @@ class CheckpointsDisabled(CauseRule):
             return None  # no search was made, so no checkpoint would have been looked at
         said = run.checkpoints_enabled is False
         # builds up to b9305 don't print the setting; none after finished prompts proves it as well
-        never = run.checkpoints_enabled is None and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
+        silent = run.checkpoints_enabled is None and run.build_min <= 9305
+        never = silent and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
         never = never and not run.cp_equal and not run.cp_wide  # (one that is looked at or erased was made)
         if not (said or (never and case.turn.list_visible and run.memory in ("swa", "hybrid", "recurrent"))):
             return None
@@ -61,8 +63,8 @@ def turn_searched_for_nothing(case: Case) -> bool:
         return False
     if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
         return False
-    if turn.mismatch_seen:
-        return False  # the texts are compared only where reuse is tried: the search's lines are missing
+    if turn.mismatch_seen or lines_missing(case.run, turn):
+        return False  # (the texts are compared only where reuse is tried: the search's lines are missing)
     return case.common is not None and case.common[0] > NOTHING_CACHED and bool(turn.batch_starts)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ckptlog.records import Basis, Outcome
 from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED, is_costly_loss
-from ckptlog.timeline.course import error_missing, prompt_start_seen, refused
+from ckptlog.timeline.course import error_missing, prompt_start_seen, refused, shift_missing
 from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.timeline.refusals import ONE_BATCH
 from ckptlog.verdict.case import Case
@@ -42,15 +42,15 @@ def judge_outcome(case: Case) -> Judged:
     if other_kind is None:
         return Judged("unknown", confidence="inferred")
     stop = limit_stop(run, turn)
-    if stop is None and turn.truncated and not turn.shifts and (not prompt_start_seen(turn) or _shift_missing(turn)):
+    if stop is None and turn.truncated and not turn.shifts and (not prompt_start_seen(turn) or shift_missing(turn)):
         return Judged("unknown", confidence="inferred")  # cut off, or shifted by lines that are not in the log
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
     prefill = judge_prefill(case)
     if end_lost(run, turn) and (prefill is None or prefill.severity != "costly"):
         found.append(Judged("unknown", confidence="inferred"))
-    if prefill is not None and not turn.released and run.n_releases == 0 and (turn.end_missed or run.n_turns > 1) and not turn.error:
-        prefill.confidence = "inferred"  # no release was kept of this log: how a turn ended is open
+    if prefill is not None and _end_open(run, turn):
+        prefill.confidence = "inferred"
     if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
         found.append(prefill)
     if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None and turn.n_generated is None):
@@ -128,6 +128,15 @@ def end_lost(run: Run, turn: Turn) -> bool:
     return run.n_timed > 0 and prompt_start_seen(turn) and turn.stop_reason is None and not turn.empty_prompt
 
 
+def _end_open(run: Run, turn: Turn) -> bool:
+    """Were no releases, or not the timing that every answer has, kept of this log, so that a turn may have failed?"""
+    if turn.error is not None or turn.is_child:
+        return False
+    if not turn.released:
+        return run.n_releases == 0 and (turn.end_missed or run.n_turns > 1)
+    return turn.ended == "release" and turn.n_generated is None and turn.prompt_ms is None and turn.stop_reason is None
+
+
 def _may_have_filled(run: Run, turn: Turn) -> bool:
     """May the context have been full at the end (formats: policy, section 5)?
 
@@ -148,12 +157,14 @@ def limit_stop(run: Run, turn: Turn) -> Basis | None:
     """
     if turn.shifts or turn.ended != "release" or turn.n_released is None or (turn.is_child and turn.error):
         return None
-    if turn.stop_reason in ("eos", "limit") or _shift_missing(turn):
+    if turn.stop_reason in ("eos", "limit") or shift_missing(turn):
         return None
     limit = turn.n_ctx_slot or run.n_ctx_slot
     full = limit is not None and turn.n_released + 1 >= limit
     if turn.stop_reason == "context":
         return "observed"
+    if turn.n_generated is None and turn.truncated:
+        return "inferred" if full else None  # no figure tells whether shifts are missing
     if turn.truncated and not prompt_start_seen(turn):
         return "inferred" if full else None  # shifts may have come before the log begins
     if turn.truncated:
@@ -162,13 +173,6 @@ def limit_stop(run: Run, turn: Turn) -> Basis | None:
     if full and old and (turn.n_generated or 0) > 0:
         return "derived"
     return None
-
-
-def _shift_missing(turn: Turn) -> bool:
-    """Does the slot hold less than prompt and answer, though no shift was seen?"""
-    if turn.n_prompt is None or turn.n_generated is None or turn.n_released is None or turn.has_draft or turn.shifts:
-        return False
-    return turn.input_truncated is None and turn.n_released < turn.n_prompt + turn.n_generated - 1
 
 
 def _nearly(n: int, limit: int) -> bool:
@@ -183,13 +187,16 @@ def not_completion(run: Run, turn: Turn) -> bool | None:
         return False
     if turn.sampled or turn.cancel is not None:
         return False
+    if turn.created or turn.checks or turn.restored is not None or turn.forced is not None or turn.has_draft:
+        return False  # (only completions have checkpoints: formats, policy, section 3)
     if not prompt_start_seen(turn):
         return None
-    if turn.n_prompt is not None:
-        return turn.n_released == turn.n_prompt
-    if run.n_timed and not run.embeds:
-        return None  # it answers completions: the error or cancel that ended it may be missing
-    return turn.n_released is not None and run.prefixed
+    if turn.n_prompt is not None and turn.n_released != turn.n_prompt:
+        return False
+    shown = turn.n_prompt is not None and turn.start_seen
+    if not run.embeds and not (shown and (run.n_timed or run.start_seen)):
+        return None  # it answers completions: the timing may have been filtered out, or the error that ended it
+    return turn.n_released is not None and (turn.n_prompt is not None or run.prefixed)
 
 
 def judge_prefill(case: Case) -> Judged | None:

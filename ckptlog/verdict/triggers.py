@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Basis
 from ckptlog.replay.loss import NOTHING_CACHED
+from ckptlog.timeline.course import shift_missing
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.returning import lost_before
@@ -135,7 +136,8 @@ def first_user_start(run: Run, turn: Turn) -> int | None:
 
 
 def _shifted_before(turn: Turn) -> bool:
-    return turn.previous is not None and bool(turn.previous.shifts)
+    previous = turn.previous
+    return previous is not None and (bool(previous.shifts) or shift_missing(previous))
 
 
 #: above this many tokens in common, two prompts have more than a template in common

@@ -82,6 +82,7 @@ class Log:
         for text in between:
             self.slot("operator()", text, letter="W")
         self.slot("operator()", f"cached n_tokens = {cached}, memory_seq_rm [{cached}, end)")
+        self.slot("init_sampler", f"init sampler, took 0.10 ms, tokens: text = {n_prompt}, total = {n_prompt}")
         for text in after:
             self.slot("operator()", text, letter="W")
         processed = n_prompt - cached

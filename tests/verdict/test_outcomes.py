@@ -177,6 +177,7 @@ def test_cancelled_against_a_re_prefill(analyse: Analyse, common: int, outcome: 
     while "release" not in log.lines[-1]:
         log.lines.pop()
     timing = [i for i, line in enumerate(log.lines) if "print_timing" in line][-3:]
+    timing.append(max(i for i, line in enumerate(log.lines) if "init sampler" in line))
     log.lines = [line for i, line in enumerate(log.lines) if i not in timing]
     log.lines[-1] = log.lines[-1].replace(f"n_tokens = {log.held}", "n_tokens = 8192")
     log.lines.insert(-1, log.lines[-1].split(" I ")[0] + f" W srv          stop: cancel task, id_task = {log.task}")
