@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
-from ckptlog.report.loss import Loss, loss
+from ckptlog.report.loss import Loss, loss, n_deleted
 from ckptlog.report.words import duration, plural, title
 from ckptlog.verdict.causes_held import SWAPPED
 from ckptlog.verdict.returning import SLEPT
@@ -105,7 +105,7 @@ class Finding:
         if self.outcome == "limit-stop":
             return f"{plural(len(self.turns), 'answer')} cut short"
         if self.outcome == "context-shift":
-            gone = sum(shift.n_discard for item in self.turns for shift in item.turn.shifts)
+            gone = sum(n_deleted(item.turn) for item in self.turns)
             if gone:
                 return f"{plural(gone, 'token')} deleted"
             return f"{plural(len(self.turns), 'prompt')} cut"

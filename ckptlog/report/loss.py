@@ -22,6 +22,14 @@ class Loss(NamedTuple):
         return f"{self.tokens:,}" if self.exact else f"{self.tokens:,}+"
 
 
+def n_deleted(turn: TurnRecord) -> int:
+    """Tokens that the server threw away: cut out of the prompt on arrival, and by context shifts."""
+    cut = 0
+    if turn.variant == "input" and None not in (turn.n_prompt, turn.n_cached, turn.n_processed):
+        cut = max(0, (turn.n_prompt or 0) - (turn.n_cached or 0) - (turn.n_processed or 0))
+    return cut + sum(shift.n_discard for shift in turn.shifts)
+
+
 def loss(turn: TurnRecord) -> Loss | None:
     """A turn's loss; null where the log tells nothing of it."""
     tokens, exact = turn.n_lost, True

@@ -48,8 +48,8 @@ _TITLES = MappingProxyType(
             "deleted (context shift)",
         ),
         ("context-shift", "history"): (
-            "A part of the history was",
-            "Parts of the history were",
+            "A part of a prompt was",
+            "Parts of prompts were",
             "deleted (context shift)",
         ),
         ("context-shift", "generated"): (
@@ -58,8 +58,8 @@ _TITLES = MappingProxyType(
             "deleted (context shift)",
         ),
         ("context-shift", "input"): (
-            "The middle of a prompt was",
-            "The middle of prompts was",
+            "A part of a prompt was",
+            "Parts of prompts were",
             "cut out on arrival",
         ),
         ("context-shift", None): (

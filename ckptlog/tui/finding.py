@@ -7,7 +7,7 @@ from textual.style import Style
 
 from ckptlog.records import FAILURES, Fix, TurnRecord
 from ckptlog.report.digest import Numbered
-from ckptlog.report.loss import loss
+from ckptlog.report.loss import loss, n_deleted
 from ckptlog.report.text_findings import numbers
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, title
 from ckptlog.tui.book import Book
@@ -79,7 +79,7 @@ def cost_words(turn: TurnRecord) -> str:
     """What a turn cost, in its own figures; empty where nothing was lost."""
     if turn.outcome == "arrival-rejection":
         return "no answer at all"
-    gone = sum(shift.n_discard for shift in turn.shifts)
+    gone = n_deleted(turn)
     if gone:
         return f"{plural(gone, 'token')} deleted"
     if turn.outcome == "limit-stop":

@@ -11,6 +11,9 @@ from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, present, quote_search, start_not_matched
 
+#: the first build that is known to make checkpoints (b6123 does not; formats: matrix)
+WITH_CHECKPOINTS = 6301
+
 
 class CheckpointsDisabled(CauseRule):
     """Context checkpoints are switched off
@@ -34,6 +37,16 @@ class CheckpointsDisabled(CauseRule):
             return None
         if turn_searched_for_nothing(case):
             return None  # no search was made, so no checkpoint would have been looked at
+        if run.build_max is not None and run.build_max < WITH_CHECKPOINTS:
+            quote_search(case)
+            return Finding(
+                "server-rule",
+                "This build makes no context checkpoints at all (they came in August 2025), and this model's memory can't be "
+                "rewound without one.",
+                "derived",
+                [fixes.upgrade(WITH_CHECKPOINTS, "it resumes from checkpoints"), *present(fixes.swa_full(run))],
+                not_helping(case),
+            )
         said = run.checkpoints_enabled is False
         # builds up to b9305 don't print the setting; none after finished prompts proves it as well
         silent = run.checkpoints_enabled is None and run.build_min <= 9305
@@ -148,6 +161,14 @@ class LoraChanged(CauseRule):
         )
 
 
+def _whole_but_refused(case: Case) -> bool:
+    """Was a prompt processed anew although the memory was whole, as --swa-full keeps it?"""
+    run, turn = case.run, case.turn
+    if run.memory != "swa" or not run.swa_full or turn.forced is None or turn.memory_state is None:
+        return False
+    return turn.memory_state[2] == 0 and not any(rules.swa_full_drops_window for rules in rules_of(run))
+
+
 class ServerRule(CauseRule):
     """The build's own rule makes plain appends search
 
@@ -184,6 +205,14 @@ class ServerRule(CauseRule):
                 "memory can't be cut back by a token, and the server cleared it without a look at its checkpoints."
             )
             return Finding(self.name, f"{text} {words}".rstrip(), "observed", upgrade, not_helping(case))
+        if _whole_but_refused(case):
+            quote_search(case)
+            text = (
+                "The server's memory held everything from token 0 (pos_min = 0), so that it could have been cut back to "
+                f"{case.parting}. But builds up to b8672 count the sliding window ({run.n_swa or 0:,}) also under "
+                "--swa-full, and with it no checkpoints are made."
+            )
+            return Finding(self.name, text, "derived", [fixes.upgrade(8929, "the window no longer counts there")], not_helping(case))
         appended = case.common[0] >= turn.n_held
         refused, mended = start_not_matched(case)
         if not appended and refused:

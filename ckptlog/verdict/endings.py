@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.timeline.model import Run
+from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.fixes import no_shift
@@ -116,12 +116,25 @@ def limit_stop(case: Case, judged: Judged) -> Finding:
 #: shift lines shown; an answer with a huge n_keep can shift a thousand times
 QUOTED_SHIFTS = 3
 
+#: fewer tokens than this at the beginning are a template's header, and no system prompt
+FEW_KEPT = 32
+
 _HOLE_WORDS = {
     "head": "at the very beginning, so the system prompt went first",
     "history": "inside the prompt, behind the tokens that were kept",
     "generated": "behind the prompt, so only earlier parts of the answer went",
-    "input": "from the middle of the prompt, before it was even processed",
 }
+
+
+def _hole_words(variant: str | None, n_keep: int | None) -> str:
+    """Where the hole begins, in words."""
+    if n_keep is not None and 1 < n_keep < FEW_KEPT and variant in ("history", "input"):
+        return f"behind the first {n_keep} tokens, so the system prompt went first"
+    if variant == "input":
+        if n_keep is None:
+            return "before the prompt was even processed"
+        return _HOLE_WORDS["head" if n_keep <= 1 else "history"]
+    return _HOLE_WORDS.get(variant or "", "at a place that this log does not show exactly")
 
 
 def context_shift(case: Case, judged: Judged) -> Finding:
@@ -135,17 +148,22 @@ def context_shift(case: Case, judged: Judged) -> Finding:
         case.quote(shift.line, shift.text, f"tokens {low:,} to {high - 1:,} were deleted{rest}")
     gone = sum(s.n_discard for s in turn.shifts)
     times = f"{len(turn.shifts)} times" if len(turn.shifts) > 1 else "once"
-    where = _HOLE_WORDS.get(judged.variant or "", "at a place that this log does not show exactly")
-    if turn.shifts:
-        text = f"The context was full; in this turn the server deleted a slice {times} ({gone:,} tokens) and went on: {where}."
+    n_keep = turn.error_fields.get("n_keep") if turn.input_truncated is not None else turn.shifts[0].n_keep
+    where = _hole_words(judged.variant, n_keep if isinstance(n_keep, int) else None)
+    if turn.input_truncated is not None:
+        text = f"The prompt was longer than the context; before it was processed the server cut {_cut_on_arrival(turn)} and went on: {where}."
+        if turn.shifts:
+            text += f" While it answered it deleted {gone:,} tokens more."
     else:
-        text = f"The prompt was longer than the context; the server cut a part out of it and went on: {where}."
+        text = f"The context was full; in this turn the server deleted a slice {times} ({gone:,} tokens) and went on: {where}."
     text += " The model answered without it, and nothing told the client."
+    if turn.shifts and judged.variant != "generated":
+        text += f" What the slot holds now fits the conversation only up to token {turn.shifts[-1].n_keep:,}: the next turn is processed anew from there."
     limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
     # what the turn would have needed without a shift: its prompt and all of its answer
     needed = (turn.n_prompt or limit) + (turn.n_generated or gone)
     todo = present(larger_context(run, max(limit * 2, needed + 256), limit + 1), no_shift(run))
-    if judged.variant == "head":
+    if judged.variant != "input" and turn.shifts[0].n_keep < FEW_KEPT:
         todo.append(Fix("keep-the-prompt", 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).', ["--keep", "-1"]))
     return Finding(
         "context-full", text, judged.confidence, todo,
@@ -154,6 +172,14 @@ def context_shift(case: Case, judged: Judged) -> Finding:
             Fix("checkpoints", "Checkpoint flags: they don't give the context more room.", ["--ctx-checkpoints"]),
         ),
     )  # fmt: skip
+
+
+def _cut_on_arrival(turn: Turn) -> str:
+    """How much of the prompt went before it was processed."""
+    left = turn.error_fields.get("n_prompt")
+    if turn.n_prompt is None or not isinstance(left, int) or left >= turn.n_prompt:
+        return "a part out of it"
+    return f"{turn.n_prompt - left:,} of its {turn.n_prompt:,} tokens out of it"
 
 
 def error(case: Case, judged: Judged) -> Finding:

@@ -87,7 +87,8 @@ VARIANTS: dict[str, str] = {
     "history": """
         The hole lies inside the prompt
 
-        The first n_keep tokens stay, the conversation's history behind them goes.""",
+        The first n_keep tokens stay, the conversation's history behind them goes; where n_keep covers no more than a
+        template's header (--keep 4), the system prompt too.""",
     "generated": """
         The hole lies in the answer
 
@@ -95,7 +96,8 @@ VARIANTS: dict[str, str] = {
     "input": """
         The prompt itself was cut
 
-        Builds up to b6628 with context shift on shorten a prompt that is too long instead of refusing it.""",
+        Builds up to b6628 with context shift on shorten a prompt that is too long instead of refusing it: behind its
+        first n_keep tokens (0 unless asked for, so that the system prompt goes first).""",
     "full": """
         Processed again from the beginning
 

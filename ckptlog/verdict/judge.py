@@ -7,14 +7,17 @@ from typing import Literal
 import msgspec
 
 from ckptlog.records import FAILURES, Basis, Evidence, Fix, Outcome
-from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.verdict import endings, faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
 from ckptlog.verdict.causes_held import SlotSwapped
+from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
 from ckptlog.verdict.returning import WORTH_TELLING, returning_hint
+from ckptlog.verdict.room import larger_context
 from ckptlog.verdict.rule import Finding
+from ckptlog.verdict.showing import HEADER, present
 from ckptlog.verdict.triggers import trigger
 from ckptlog.verdict.words import headline
 
@@ -117,6 +120,8 @@ def _finding(case: Case, judged: Judged, what: str | None) -> Finding | None:
             return endings.cancelled(case)
         case "reused" | "restored" | "cold" if case.turn.swapped is not None:
             return _swapped(case)
+        case "reused" | "cold" if case.turn.previous is not None and case.turn.previous.shifts:
+            return _after_shift(case, judged, case.turn.previous.shifts[-1])
         case "restored":
             return _restored(case)
         case "reused" if what == "prefix-rewritten":
@@ -139,6 +144,22 @@ def _swapped_later(case: Case, finding: Finding) -> Finding:
         finding.explanation += f" {told.explanation}"
         finding.fixes = [*finding.fixes, *told.fixes]
     return finding
+
+
+def _after_shift(case: Case, judged: Judged, shift: Shift) -> Finding | None:
+    """Healthy by itself, but the shift of the turn before is why next to nothing was found."""
+    if case.common is None or (case.turn.n_processed or 0) < WORTH_TELLING:
+        return None
+    if not shift.n_keep <= case.common[1] <= shift.n_keep + HEADER:
+        return None
+    case.quote(shift.line, shift.text, "what the slot held is no beginning of the conversation any more")
+    run = case.run
+    size = case.turn.n_ctx_slot or run.n_ctx_slot or shift.n_keep + shift.n_left + 1
+    text = (
+        f"A context shift in the turn before (line {shift.line}) deleted a slice of what the slot held, from token "
+        f"{shift.n_keep:,} on. If this is the same conversation, that is why no more of it was found."
+    )
+    return Finding("", text, judged.confidence, present(larger_context(run, 2 * size, size + 1), no_shift(run)))
 
 
 def _head_changed(case: Case) -> Finding | None:

@@ -60,9 +60,9 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return _all_of_it(turn, low, held)
     if high == 0 and held is None:
         return None, "inferred"  # perhaps the slot was empty
-    if high <= NOTHING_CACHED:
-        return "other-conversation", "derived"
     shifted = _shifted_before(turn)
+    if high <= NOTHING_CACHED:
+        return (None, "inferred") if shifted else ("other-conversation", "derived")
     if not shifted and is_other_conversation(turn, high, held):
         return "other-conversation", "inferred"
     if low != high:
