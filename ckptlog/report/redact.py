@@ -19,11 +19,13 @@ from ckptlog.report.safe import shorten
 _WRAPPER = re.compile(
     r"^.{0,200}?(?=\d+\.\d\d\.\d{3}\.\d{3} [IWED] |(?:slot|srv|que|res|cmn) {1,2}\S)", re.DOTALL
 )
+#: a journal's date and host before the process's name
+_JOURNAL = re.compile(r"^[A-Z][a-z]{2} +\d+ \d+:\d+:\d+(?:\.\d+)? \S+ (?=\S+?\[\d+\]: )")
 _DUMP = re.compile(r"\b(old|new): \.\.\. ?(.*)$", re.DOTALL)
 #: messages that carry requests, answers, prompts or templates
 _BODY = re.compile(
     r"((?<!done )request:|response:|body:|prompt:|launching slot\s*:|next token:|conv_id\s*=|example_format:|Template:"
-    r"|Parsing|Parsed message|grammar:|content:)(.*)$",
+    r"|Parsing|Parsed message|grammar:|content:|what\(\):)(.*)$",
     re.DOTALL | re.IGNORECASE,
 )
 _QUOTED = re.compile(r"""(?<![\w'"])(["'])(?=\S)([^"']+)\1(?!\w)""")
@@ -118,6 +120,7 @@ class _Redactor:
         wrapper = _WRAPPER.match(text)
         if wrapper:
             text = text[wrapper.end() :]
+        text = _JOURNAL.sub("", text)
         for pattern in (_DUMP, _BODY):
             found = pattern.search(text)
             if found and found[2].strip():

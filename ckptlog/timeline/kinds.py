@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS
 from ckptlog.timeline.dialect import SAME_AS
+from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, LAST_WORDS, OF_CHILD
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import Stream
 
 #: kinds that change the timeline's state: every other known message is passed over
 NEEDED_KINDS = frozenset(
-    {name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP) | set(SAME_AS)
+    {name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP) | set(SAME_AS) | LAST_WORDS | OF_CHILD
 )
 
 #: kinds that come as listings: neighbouring lines are one event, with these fields a line
@@ -35,10 +36,13 @@ EVIDENCE_KINDS = frozenset(
         "erased_too_close",
         "exiting_sleep",
         "forcing_full",
+        GAVE_UP,
         "input_truncated",
+        EXITED,
         "lora_cache_clear",
         "memory_state",
         "need_one_token",
+        DIED,
         "prompt_load_failed",
         "purging_slot",
         "release",

@@ -73,6 +73,22 @@ class Quote(msgspec.Struct):
     text: str
 
 
+class FailedBatch(msgspec.Struct):
+    """A batch that could not be evaluated, from its ``off``-th token on; ``ret`` is llama_decode's (null: not printed)."""
+
+    off: int | None = None
+    ret: int | None = None
+    quote: Quote | None = None
+
+
+class LastWord(msgspec.Struct):
+    """A line that tells of a process's crash; ``how`` is the grammar's wording."""
+
+    line: int
+    text: str
+    how: str
+
+
 #: the slot of a choice of which only the RAM cache's messages are in the log
 NO_SLOT = -1
 
@@ -217,10 +233,14 @@ class Turn(msgspec.Struct):
     empty_prompt: bool = False
 
     shifts: list[Shift] = []
+    #: what was said of the process's crash that ended the turn, what tells most first
+    crash: list[LastWord] = []
     error: Quote | None = None
     error_reason: str | None = None
     error_fields: dict[str, Any] = {}
     cancel: Quote | None = None
+    #: that the router before this server had given up waiting for its answer
+    router_gave_up: Quote | None = None
     release_quote: Quote | None = None
     selected_quote: Quote | None = None
     #: another request asked for the slot by number meanwhile; and a saved prompt was loaded into it for that request
@@ -315,6 +335,11 @@ class Run(msgspec.Struct):
     n_releases: int = 0
     n_timed: int = 0
     cp_size_mib: float | None = None
+    #: the last lines that tell of a crash, and the line up to which the server spoke before them
+    last_words: list[LastWord] = []
+    spoke_until: int = 0
+    #: the last line that tells of a stop that was asked for
+    stopped: int | None = None
     turns: list[Turn] = []
     checkpoints: list[Checkpoint] = []
     n_turns: int = 0

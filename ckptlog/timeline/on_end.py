@@ -111,6 +111,11 @@ class EndMessages(StreamState):
         if turn is None or turn.finished:
             return
         turn.cancel = quote(e.line, e.text)
+        gave_up = self.tracker.router_gave_up
+        if gave_up is not None and self.port is not None:
+            self.tracker.router_gave_up = None
+            if gave_up.line > turn.first_line:
+                turn.router_gave_up = gave_up
         if e.line > turn.last_line and not turn.released:
             turn.last_line = e.line
 

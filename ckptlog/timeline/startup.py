@@ -196,4 +196,9 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
 }
 
 #: the first things a fresh process prints; others may also appear when a model is reloaded
-FRESH = frozenset({"server_init", "build_info", "verbosity", "loading_model", "arch", "initializing_slots"})
+FRESH = frozenset(
+    {
+        "server_init", "build_info", "verbosity", "loading_model", "arch", "initializing_slots", "n_parallel_auto",
+        "embeddings_enabled",
+    }
+)  # fmt: skip

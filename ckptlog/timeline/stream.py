@@ -7,7 +7,8 @@ from typing import NamedTuple
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
 from ckptlog.timeline.dialect import SAME_AS, translate
-from ckptlog.timeline.model import Run
+from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, stopped_in, take_last_word
+from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.on_checkpoints import ListMessages
 from ckptlog.timeline.on_end import EndMessages
 from ckptlog.timeline.on_prompt import PromptMessages
@@ -52,6 +53,13 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         if fork:
             translate(e)
         startup = STARTUP.get(e.kind)
+        if e.kind in LAST_WORDS:
+            if run is not None:
+                take_last_word(run, e)
+            return
+        if e.kind in OF_CHILD:
+            self.tracker.of_child(e)
+            return
         if run is None:
             run = self._begin(e)
         elif restarted(self.end, e.kind, e.t):
@@ -103,6 +111,11 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         return 0 if self.run is None else self.run.last_line
 
     @property
+    def is_busy(self) -> bool:
+        """Is a turn open?"""
+        return any(state.turn is not None for state in self.slots.values())
+
+    @property
     def end(self) -> StreamEnd:
         """How far the stream has come: what a new process is told by."""
         return StreamEnd(self.last_t, self.seen_turn, self.waking)
@@ -125,6 +138,19 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
     def finish(self, why: Ended) -> None:
         for state in self.slots.values():
             if state.turn is not None:
-                state.turn.ended = why
+                self._cut_short(state.turn, why)
                 self._close(state, state.turn)
         self._settle_all()
+
+    def _cut_short(self, turn: Turn, why: Ended) -> None:
+        """The process is over, or the log, and the turn was still open."""
+        run = self._need_run()
+        turn.ended = why
+        if turn.n_generated is not None:
+            return  # its answer was complete
+        if stopped_in(run, turn):
+            turn.ended = "cut"
+            return
+        turn.crash = crash_of(run)
+        if turn.crash:
+            turn.ended = "error"

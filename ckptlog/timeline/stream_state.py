@@ -32,10 +32,13 @@ class Owner(Protocol):
     n_checkpoints: int
     #: lines at which the clock fell and no server said that it starts
     clock_falls: list[int]
+    router_gave_up: Quote | None
 
     def new_run(self, port: int | None, line: int) -> Run: ...
 
     def turn_done(self, run: Run, turn: Turn) -> None: ...
+
+    def of_child(self, e: Event) -> None: ...
 
 
 Handler = Callable[[Any, Event], None]

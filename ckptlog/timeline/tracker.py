@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 
 from ckptlog.events import Event
 from ckptlog.records import Ended
+from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, STOPPING, hear
 from ckptlog.timeline.limits import MAX_PORTS, MAX_QUOTE, MAX_RUNS, LeftOut
-from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.model import LastWord, Quote, Run, Turn
 from ckptlog.timeline.stream import Stream
 
 
@@ -43,6 +44,10 @@ class Tracker:
         self._run_numbers = run_numbers
         self._streams: dict[int | None, Stream] = {}
         self._before = before
+        #: a router's children: the port each is served at, by its model's name
+        self._ports: dict[str, int] = {}
+        #: that a router gave up waiting for an answer; the next cancel of a child's is of that request
+        self.router_gave_up: Quote | None = None
 
     def feed(self, events: list[Event]) -> None:
         stream: Stream | None = None
@@ -50,6 +55,9 @@ class Tracker:
             if stream is None or stream.port != event.port:
                 stream = self._streams.get(event.port)
                 if stream is None:
+                    if event.kind == DIED and event.of.wording == "signal" and self._streams:
+                        self._job_ended(event)
+                        continue
                     stream = self._streams[event.port] = self._stream(event)
             text = event.text
             if text is not None and len(text) > MAX_QUOTE:
@@ -77,6 +85,30 @@ class Tracker:
         if len(self._streams) >= MAX_PORTS:
             self._give_up(event.line)
         return Stream(self, event.port)
+
+    def _job_ended(self, event: Event) -> None:
+        """A shell's number of a job stands where a router's port would: "[1]    48211 abort  ./llama-server"."""
+        stream = self._streams.get(None)
+        if stream is not None:
+            stream.take(event)
+
+    def of_child(self, e: Event) -> None:
+        """What a router says of one of its children."""
+        if e.kind == GAVE_UP:
+            waited_for = sum(stream.port is not None and stream.is_busy for stream in self._streams.values())
+            if e.of.wording == "read_failed" and waited_for == 1:
+                self.router_gave_up = Quote(e.line, e.text or "")
+            return
+        name = str(e.f["model"])
+        if len(self._ports) < MAX_PORTS and isinstance(port := e.f.get("port"), int):
+            self._ports[name] = port
+        stream = self._streams.get(self._ports.get(name, -1))
+        if stream is None or stream.run is None:
+            return
+        if e.kind == STOPPING:
+            stream.run.stopped = e.line
+        elif e.kind == EXITED and e.f.get("status"):
+            hear(stream.run, LastWord(e.line, e.text or "", "exited"))
 
     def _give_up(self, line: int) -> None:
         """Too many ports: those of which nothing was said for longest are over."""

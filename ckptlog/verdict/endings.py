@@ -6,6 +6,7 @@ from ckptlog.records import Fix
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
+from ckptlog.verdict.crash import crashed
 from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.room import larger_context, most_of_a_slot, no_more
@@ -188,17 +189,7 @@ def error(case: Case, judged: Judged) -> Finding:
         case.quote(turn.error.line, turn.error.text, "the server gave up the request")
     reason = turn.error_reason or ""
     if judged.variant == "crash":
-        text = "The server started anew while this turn was running: it had crashed or was stopped."
-        if turn.checks and turn.restored is None and turn.forced is None and not turn.batch_starts:
-            # the last thing it said was that it looked at a checkpoint
-            words, upgrade = faults.told(case.run, "restore-aborts")
-            if words:
-                case.quote(turn.checks[-1].line, turn.checks[-1].text, "the last thing said: a checkpoint was about to be loaded")
-                return Finding("crash", f"{text} The last thing it did was to load a checkpoint. {words}", "inferred", upgrade)
-        return Finding(
-            "crash", text, "observed",
-            [Fix("look-before-restart", "Look at the lines before the restart, and at the system's log (out of memory?).")],
-        )  # fmt: skip
+        return crashed(case)
     if reason == "context_exceeded":
         text = (
             "All slots share one KV cache, and it ran out of cells: every running request was ended with an error "
@@ -232,18 +223,25 @@ def error(case: Case, judged: Judged) -> Finding:
 
 def cancelled(case: Case) -> Finding:
     turn = case.turn
+    who, whose, cause = "It", "in the client", "client-gone"
+    if turn.router_gave_up is not None:
+        q = turn.router_gave_up
+        case.quote(q.line, q.text, "the router waited no longer for this server's answer")
+        who, whose, cause = "The router gave the request up (its own time-out, as far as that line tells). It", "of the router (-to N)", "router-gave-up"
     if turn.cancel is not None:
-        case.quote(turn.cancel.line, turn.cancel.text, "the client had gone (closed connection or time-out)")
+        says = "the client had gone (closed connection or time-out)"
+        case.quote(turn.cancel.line, turn.cancel.text, says if turn.router_gave_up is None else "the router's connection was closed")
     n_cached, n_processed, n_prompt = turn.n_cached, turn.n_processed, turn.n_prompt
-    if n_processed is not None and n_prompt is not None and n_processed + (n_cached or 0) < n_prompt:
-        done = n_processed + (n_cached or 0)
-        text = f"It left while the prompt was being processed: {done:,} of {n_prompt:,} tokens were in the slot."
-        fix = "If that was a time-out: raise it in the client, or make the prompt phase shorter."
+    done = n_processed + (n_cached or 0) if n_processed is not None else None
+    if done is not None and (done < n_prompt if n_prompt is not None else turn.n_generated == 0):
+        of = f" of {n_prompt:,}" if n_prompt is not None else ""
+        text = f"{who} left while the prompt was being processed: {done:,}{of} tokens were in the slot."
+        fix = f"If that was a time-out: raise it {whose}, or make the prompt phase shorter."
     elif turn.n_generated:
-        text = f"It left after {turn.n_generated:,} tokens of the answer."
-        fix = "If that was a time-out: raise it in the client, or let it read the answer as a stream."
+        text = f"{who} left after {turn.n_generated:,} tokens of the answer."
+        fix = f"If that was a time-out: raise it {whose}, or let the client read the answer as a stream."
     else:
-        text = "It left before the answer was complete."
-        fix = "If that was a time-out: raise it in the client."
+        text = f"{who} left before the answer was complete."
+        fix = f"If that was a time-out: raise it {whose}."
     text += " What was done stays in the slot, so that the same request can go on from there."
-    return Finding("client-gone", text, "observed", [Fix("client-timeout", fix)])
+    return Finding(cause, text, "observed", [Fix("client-timeout", fix)])

@@ -113,7 +113,9 @@ VARIANTS: dict[str, str] = {
     "crash": """
         The server went down
 
-        A new server start stands in the log before the turn's end.""",
+        A new server start stands in the log before the turn's end, or the process's last words: a check that failed, an
+        error of the device, an uncaught exception, or what the shell, the service manager or the router said of its
+        end. (They count only where the server says nothing behind them.)""",
 }
 
 FIXES: dict[str, str] = {
@@ -233,6 +235,26 @@ FIXES: dict[str, str] = {
         Find out why the saved prompt could not be loaded
 
         The lines before it name the reason.""",
+    "device-memory": """
+        Leave the device more memory
+
+        A smaller -c or -ub, fewer layers on it (-ngl), or a quantized cache (-ctk and -ctv).""",
+    "host-memory": """
+        Leave the host more memory
+
+        A smaller --cache-ram, fewer --ctx-checkpoints, a smaller -c. The system's log tells whether it was that.""",
+    "device-failed": """
+        Look at the driver and the device
+
+        The backend gave up after an error of the device or its driver.""",
+    "report-crash": """
+        A newer build, or a report
+
+        A check of the server's own, or an error that nothing caught, ended the process.""",
+    "report-error": """
+        A newer build, or a report
+
+        The log shows no setting that is to blame for the error.""",
     "look-before-restart": """
         Look at the lines before the restart
 

@@ -24,6 +24,16 @@ VALUES = {
     "ADDRESS": ["http://127.0.0.1:8080"],
     "METHOD": ["POST"],
     "BODY": ['{"prompt": "POST it"}'],
+    "PLACE": ["/src/ggml/src/ggml-cuda/ggml-cuda.cu:104:", "GGML_ASSERT: D:\\a\\ggml.c:12851:"],
+    "DEVICE": ["CUDA error: out of memory", "vk::Queue::submit: ErrorDeviceLost"],
+    "TERMINATE": ["terminate called without an active exception"],
+    "BACKTRACE": ["/app/libggml-base.so(ggml_print_backtrace+0x21f)[0x72e0b99cd82f]"],
+    "SIGNAL": ["Aborted", "zsh: abort      ./llama-server", "[1]+  Killed   ./llama-server", "1 bus error (core dumped)"],
+    "SERVICE": ["llama.service: Failed with result 'core-dump'."],
+    "EXIT_CODE": ["llama-1 exited with code 139", "-1073740791", "0xC0000005"],
+    "BEFORE_IT": ["operator():", "^Csrv    operator(): operator():"],
+    "CTRL_C": ["^C"],
+    "BREAKDOWN": ["llama_memory_breakdown_print:"],
     "REST": ["\x1b[31m[bold]it's | free, text = 1)", "x"],
 }
 GLUED_BEFORE = {",", ")", "]", ":", "/", ".", "..."}

@@ -1,0 +1,56 @@
+"""How a server process ended, as far as it, or what is around it, says so.
+
+A line that tells of a crash counts only where the process says nothing after it: the same words may stand in a
+user's text, and not every error of a device is the end.
+"""
+
+from __future__ import annotations
+
+from ckptlog.events import Event
+from ckptlog.timeline.model import LastWord, Run, Turn
+
+#: what tells of a crash, and what of a stop that was asked for (kinds of the grammar)
+DIED = "process_died"
+STOPS = "process_stops"
+LAST_WORDS = frozenset({DIED, STOPS})
+#: what a router says of a child, which is another stream: its port, that it is told to stop, and its end
+EXITED = "instance_exited"
+STOPPING = "instance_stopping"
+#: and that it waited no longer for an answer (or that the connection was lost), without a name
+GAVE_UP = "http_client_error"
+OF_CHILD = frozenset({"spawning", "proxying", EXITED, STOPPING, GAVE_UP})
+
+#: lines that are kept of one crash (a trace may be long)
+MAX_WORDS = 16
+
+#: wordings by how much they tell of the reason
+_TELLING = ("device", "abort", "exception", "terminate", "signal", "service", "exit_code", "exited", "backtrace")
+
+
+def take_last_word(run: Run, e: Event) -> None:
+    """A line on the process's end; ``run.last_line`` is that of the last line of another kind."""
+    if e.kind == STOPS:
+        run.stopped = e.line
+        return
+    hear(run, LastWord(e.line, e.text or "", e.of.wording))
+
+
+def hear(run: Run, word: LastWord) -> None:
+    """A line that tells of a crash."""
+    if run.spoke_until != run.last_line:
+        run.last_words, run.spoke_until = [], run.last_line
+    if len(run.last_words) < MAX_WORDS:
+        run.last_words.append(word)
+
+
+def crash_of(run: Run) -> list[LastWord]:
+    """What was said of the process's crash, what tells most of it first; empty if it spoke on."""
+    if run.spoke_until != run.last_line:
+        return []
+    words = [word for word in run.last_words if word.how != "backtrace"] or run.last_words
+    return sorted(words, key=lambda word: _TELLING.index(word.how))
+
+
+def stopped_in(run: Run, turn: Turn) -> bool:
+    """Was the server told to stop while the turn was open? What goes wrong behind that is no crash of the turn's."""
+    return run.stopped is not None and run.stopped > turn.first_line

@@ -1,0 +1,129 @@
+"""How a server process ended: a crash at the log's end is seen, a stop is none, and a user's words are neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ckptlog
+from tests.timeline.logs import DONE, OPEN, START, turns
+
+
+@pytest.mark.parametrize(
+    ("end", "fix"),
+    [
+        ("/src/ggml/src/ggml.c:1593: GGML_ASSERT(n_tokens <= n_batch) failed\n[New LWP 52]\nAborted (core dumped)", "report-crash"),
+        ("D:\\a\\ggml\\src\\ggml-backend.cpp:204: fatal error", "report-crash"),
+        ("CUDA error: out of memory\n  current device: 0, in function alloc at /b/ggml-cuda.cu:519\n/b/ggml-cuda.cu:104: CUDA error", "device-memory"),
+        ("ROCm error: an illegal memory access was encountered", "device-failed"),
+        ("terminate called after throwing an instance of 'vk::DeviceLostError'\n  what():  vk::Device::waitForFences: ErrorDeviceLost", "report-crash"),
+        ("terminate called after throwing an instance of 'std::runtime_error'\n  what():  empty stack\n[1]    48211 IOT instruction (core dumped)  ./llama-server", "report-crash"),
+        ("libggml-base.so(ggml_print_backtrace+0x21f)[0x72e0b99cd82f]", "look-before-restart"),
+        ("[1]    48211 abort      ./llama-server -m gemma.gguf", "look-before-restart"),
+        ("zsh: segmentation fault  ./llama-server -m gemma.gguf", "look-before-restart"),
+        ("./serve.sh: line 69: 7365 Killed                  ./llama-server", "host-memory"),
+        ("Apr 17 20:01:37 box systemd[1]: llama.service: Main process exited, code=killed, status=9/KILL", "host-memory"),
+        ("PS D:\\llama> $LASTEXITCODE\n-1073740791", "look-before-restart"),
+        ("llama-1 exited with code 139", "look-before-restart"),
+    ],
+)  # fmt: skip
+def test_a_crash_at_the_end(tmp_path: Path, end: str, fix: str) -> None:
+    (turn,) = turns(tmp_path, f"{START}{OPEN}{end}\n")
+    assert (turn.ended, turn.outcome, turn.variant) == ("error", "error", "crash")
+    assert [each.name for each in turn.fixes] == [fix]
+    assert turn.evidence[0].text.strip() in end
+
+
+def test_the_line_that_tells_most_comes_first(tmp_path: Path) -> None:
+    (turn,) = turns(tmp_path, f"{START}{OPEN}/b/x.cu:104: CUDA error\nCUDA error: out of memory\nAborted\n")
+    assert [each.text for each in turn.evidence] == ["CUDA error: out of memory", "/b/x.cu:104: CUDA error", "Aborted"]
+
+
+def test_a_new_start_behind_it(tmp_path: Path) -> None:
+    first, second = turns(tmp_path, f"{START}{OPEN}Segmentation fault (core dumped)\n{START}{OPEN}{DONE}")
+    assert (first.variant, first.evidence[0].text) == ("crash", "Segmentation fault (core dumped)")
+    assert second.outcome == "cold"
+
+
+@pytest.mark.parametrize("words", ["Aborted", "CUDA error: out of memory", "/a/b.cpp:12: fatal error", "Killed"])
+def test_no_crash_where_the_server_goes_on(tmp_path: Path, words: str) -> None:
+    (turn,) = turns(tmp_path, f"{START}{OPEN}{words}\n{DONE}")
+    assert turn.outcome == "cold"
+    later = OPEN.replace("task 7", "task 9")
+    assert turns(tmp_path, f"{START}{OPEN}{DONE}{words}\n{later}")[0].outcome == "cold"
+    (turn,) = turns(tmp_path, f"{START}{OPEN}{words}\nslot update_slots: id  0 | task 7 | n_tokens = 512, memory_seq_rm [512, end)\n")
+    assert (turn.ended, turn.variant) == ("cut", None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["I saw Segmentation fault", "Killed the process", "/a/b.cpp:12:5: warning: unused", "x exited with code 143",
+     "Apr 17 20:01:37 box systemd[1]: llama.service: Main process exited, code=killed, status=15/TERM"],
+)  # fmt: skip
+def test_what_is_no_crash(tmp_path: Path, words: str) -> None:
+    (turn,) = turns(tmp_path, f"{START}{OPEN}{words}\n")
+    assert turn.ended == "cut"
+
+
+def test_words_within_a_mismatch_window(tmp_path: Path) -> None:
+    dump = (
+        "slot update_slots: id  0 | task 7 | old: ... and | then\nAborted\nslot update_slots: id  0 | task 7 | new: ... and | now\n"
+        "Segmentation fault\nslot update_slots: id  0 | task 7 |    1    2\nslot update_slots: id  0 | task 7 |    1    3\n"
+    )
+    (turn,) = turns(tmp_path, START + OPEN + dump)
+    assert turn.ended == "cut"
+
+
+def test_nothing_but_a_crash_is_no_server(tmp_path: Path) -> None:
+    log = tmp_path / "other.log"
+    log.write_text("building\n/a/b.cpp:12: fatal error\nAborted (core dumped)\n")
+    assert ckptlog.analyze(log).report.runs == []
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [
+        "^Csrv    operator(): operator(): cleaning up before exit...",
+        "^CReceived second interrupt, terminating immediately.",
+        "llama_memory_breakdown_print: |   - Host  |   694 =   552 +       0 +     142 |",
+        "srv    operator(): operator(): cleaning up before exit...\nAborted (core dumped)",
+    ],
+)
+def test_a_server_that_was_stopped(tmp_path: Path, stop: str) -> None:
+    """The same whether the log ends there, or another server starts."""
+    (alone,) = turns(tmp_path, f"{START}{OPEN}{stop}\n")
+    first, _ = turns(tmp_path, f"{START}{OPEN}{stop}\n{START}{OPEN}{DONE}")
+    assert alone.ended == first.ended == "cut"
+    assert alone.outcome == first.outcome == "cold"
+
+
+def test_what_stands_before_the_build_belongs_to_the_new_run(tmp_path: Path) -> None:
+    head = "main: n_parallel is set to auto, using n_parallel = 4 and kv_unified = true\n"
+    log = tmp_path / "server.log"
+    log.write_text(f"{START}{OPEN}{DONE}{head}{START}{OPEN}{DONE}")
+    first, second = ckptlog.analyze(log).report.runs
+    assert (first.lines[1], second.lines[0], first.n_slots) == (9, 10, 1)
+
+
+ROUTER = """\
+0.00.100.000 I srv          load: spawning server instance with name=gemma on port 51000
+[51000] 0.00.010.000 I srv    load_model: initializing slots, n_slots = 1
+[51000] 0.01.000.000 I slot launch_slot_: id  0 | task 0 | processing task, is_child = 0
+"""
+EXITED = "0.09.000.000 I srv    operator(): instance name=gemma exited with status 1\n"
+
+
+def test_a_child_that_its_router_saw_end(tmp_path: Path) -> None:
+    (turn,) = turns(tmp_path, ROUTER + EXITED)
+    assert (turn.variant, turn.evidence[0].text) == ("crash", EXITED.strip())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [EXITED.replace("status 1", "status 0"), EXITED.replace("gemma", "other"),
+     "0.08.000.000 I srv        unload: stopping model instance name=gemma\n" + EXITED],
+)  # fmt: skip
+def test_a_child_that_was_stopped(tmp_path: Path, said: str) -> None:
+    (turn,) = turns(tmp_path, ROUTER + said)
+    assert turn.ended == "cut"
