@@ -141,7 +141,7 @@ def _row(what: Digest, item: Numbered, widths: tuple[int, int, int], bar: int) -
             *((piece.glyph * piece.width, _STYLES[piece.glyph]) for piece in picture(turn, bar))
         )
         if not drawn.plain and turn.outcome in ("error", "cancelled"):
-            drawn = Text("(nothing processed)", "dim")
+            drawn = Text("(nothing processed)" if turn.n_processed == 0 else "(how much is not in the log)", "dim")
     if bar:
         drawn.truncate(bar, pad=True)
         row.append_text(drawn).append("  ")

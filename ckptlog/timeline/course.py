@@ -49,7 +49,7 @@ def error_missing(run: Run, turn: Turn) -> bool:
     unprocessed = turn.new_prompt_line is not None and not turn.batch_starts
     limit = turn.n_ctx_slot or run.n_ctx_slot
     full = limit is not None and turn.n_released is not None and turn.n_released + 1 >= limit
-    return cancel.line > release.line or "decode" in turn.error_fields or unprocessed or full
+    return cancel.line > release.line or turn.failed_batch is not None or unprocessed or full
 
 
 def prompt_start_seen(turn: Turn) -> bool:

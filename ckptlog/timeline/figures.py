@@ -7,9 +7,12 @@ from math import ceil, floor
 from ckptlog.records import Basis
 from ckptlog.timeline.common_prefix import given_by_age, settle_common
 from ckptlog.timeline.course import error_missing, list_visible, prompt_start_seen, refused
-from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.model import FailedBatch, Run, Turn
 from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range
 from ckptlog.timeline.slot import SlotState
+
+#: of a share that is printed with two digits
+HALF_PERCENT = 0.005
 
 #: a finished prompt of this many tokens makes a checkpoint in every build, if any are made at all
 SURE_TO_CHECKPOINT = 192
@@ -30,7 +33,9 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
         _empty_figures(turn)
     _cached_and_prompt(turn)
     _partial_work(turn)
+    _all_kept(turn)
     settle_common(run, turn)
+    _left_in_mid_prompt(turn)
     _without_impossible_reuse(turn)
     if turn.list_visible and given_by_age(run, turn):
         run.slots_not_compared = True
@@ -226,6 +231,9 @@ def _partial_work(turn: Turn) -> None:
         # failed before anything was in the slot
         _set(turn, "n_cached", 0, "derived")
         _set(turn, "n_processed", 0, "derived")
+    if turn.failed_batch is not None and turn.ended == "error":
+        _before_failed_batch(turn, turn.failed_batch)
+        return
     if turn.n_processed is None and turn.n_cached is not None:
         finished = turn.prompt_done or (
             turn.n_prompt is not None and turn.n_released is not None and turn.n_released >= turn.n_prompt
@@ -249,6 +257,63 @@ def _partial_work(turn: Turn) -> None:
     ):
         extra = turn.n_released + _discarded(turn) - turn.n_prompt
         if extra >= 0 and turn.prompt_done:
-            _set(turn, "n_generated", extra + 1, "derived")
+            _set(turn, "n_generated", extra if _threw(turn) else extra + 1, "derived")
         elif extra < 0:
             _set(turn, "n_generated", 0, "derived")
+
+
+def _threw(turn: Turn) -> bool:
+    """Was the last token sampled never an answer's, because sampling it threw (a grammar without a way on)?"""
+    return str(turn.error_fields.get("text", "")).startswith("got exception")
+
+
+def _before_failed_batch(turn: Turn, failed: FailedBatch) -> None:
+    """A batch that can't be evaluated is in the slot already: what it holds ends with that batch's tokens.
+
+    It may have been tried in smaller parts, of which the first went well.
+    """
+    if turn.n_released is None or turn.n_prompt is None or turn.has_draft:
+        return
+    extra = turn.n_released + _discarded(turn) - turn.n_prompt
+    if extra > 0:
+        _set(turn, "n_generated", extra, "derived")
+        if turn.n_cached is not None:
+            _set(turn, "n_processed", turn.n_prompt - turn.n_cached, "derived")
+        return
+    _set(turn, "n_generated", 0, "derived")
+    if failed.off == 0 and turn.batch_starts and turn.n_cached is not None:
+        _set(turn, "n_processed", turn.batch_starts[-1] - turn.n_cached, "derived")
+
+
+def _left_early(turn: Turn) -> bool:
+    """Was the turn cancelled, or did it fail, without a line that shows its prompt's end, or another's tokens?"""
+    disturbed = turn.disturbed is not None or turn.cache_loaded or bool(turn.chunk_moves)
+    return turn.ended in ("cancel", "error") and not (turn.prompt_done or turn.sampled or disturbed)
+
+
+def _all_kept(turn: Turn) -> None:
+    """n_cached of a turn that left early, where the last progress and the release show that all held was kept."""
+    if turn.n_cached is not None or turn.n_released is None or not turn.progress or not _left_early(turn):
+        return
+    keep = turn.selection.f_keep if turn.selection is not None else None
+    held = turn.n_held_slot
+    if held and keep is not None and keep > 1 - HALF_DIGIT and turn.n_released - turn.progress[-1][0] == held:
+        _set(turn, "n_cached", held, "derived")
+
+
+def _left_in_mid_prompt(turn: Turn) -> None:
+    """The work of a turn that left early, of a prompt whose length is not in the log."""
+    if not _left_early(turn):
+        return
+    if turn.n_common == 0:
+        _set(turn, "n_cached", 0, "derived")
+    n_cached, n_released = turn.n_cached, turn.n_released
+    if turn.n_prompt is not None or n_cached is None or n_released is None or turn.failed_batch is not None:
+        return
+    if not turn.progress or turn.n_processed is not None:
+        return
+    done, share = turn.progress[-1]
+    if n_cached + done <= n_released < (n_cached + done) / (share + HALF_PERCENT):
+        # the prompt was longer than what the slot held at the end
+        _set(turn, "n_processed", n_released - n_cached, "derived")
+        _set(turn, "n_generated", 0, "derived")

@@ -30,6 +30,7 @@ EVIDENCE_KINDS = frozenset(
         "checking_checkpoint",
         "clearing_prompt",
         "context_shift",
+        "decode_cancelled",
         "decode_failed",
         "erased_invalidated",
         "erased_old",

@@ -238,6 +238,8 @@ class Turn(msgspec.Struct):
     error: Quote | None = None
     error_reason: str | None = None
     error_fields: dict[str, Any] = {}
+    #: the batch whose failure ended the turn
+    failed_batch: FailedBatch | None = None
     cancel: Quote | None = None
     #: that the router before this server had given up waiting for its answer
     router_gave_up: Quote | None = None

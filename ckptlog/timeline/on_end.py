@@ -6,7 +6,7 @@ from ckptlog.events import Event
 from ckptlog.timeline.cache import RamCache
 from ckptlog.timeline.course import refused
 from ckptlog.timeline.limits import MAX_WAITING
-from ckptlog.timeline.model import Dropped, Turn
+from ckptlog.timeline.model import Dropped, FailedBatch, Turn
 from ckptlog.timeline.refusals import REFUSALS, reason_of
 from ckptlog.timeline.slot import SlotState, quote
 from ckptlog.timeline.stream_state import StreamState
@@ -30,7 +30,8 @@ class EndMessages(StreamState):
             turn.basis[count] = "observed"
 
     def on_timing_head(self, e: Event) -> None:
-        state, turn = self._turn(e, begin=False)
+        # (a log may begin here; a turn that is settled is not begun again)
+        state, turn = self._turn(e, begin=e.task not in self.tasks)
         if state is not None:
             self.last_slot = state
             self._timing_turn = turn
@@ -82,6 +83,8 @@ class EndMessages(StreamState):
         state, turn = self._turn(e)
         if state is None or turn is None:
             return
+        if self.unplaced_errors and turn.task in self.unplaced_errors:
+            self._failed(turn, self.unplaced_errors.pop(turn.task))
         turn.released = True
         self._need_run().n_releases += 1
         turn.n_released = e.f["n_tokens"]
@@ -119,6 +122,12 @@ class EndMessages(StreamState):
         if e.line > turn.last_line and not turn.released:
             turn.last_line = e.line
 
+    def on_decode_cancelled(self, e: Event) -> None:
+        """The fork names no task, and one whose client is still there may go on."""
+        for state in self.slots.values():
+            if state.turn is not None and state.turn.cancel is None:
+                state.turn.cancel = quote(e.line, e.text)
+
     def on_send_error(self, e: Event) -> None:
         task = e.f.get("task")
         reason = reason_of(e.of.wording)
@@ -126,13 +135,24 @@ class EndMessages(StreamState):
         if turn is not None and turn.finished:
             return
         if turn is None:
-            if reason not in REFUSALS or not isinstance(task, int):
+            if not isinstance(task, int):
+                return
+            if reason not in REFUSALS:
+                # its release will tell the slot, if it has one
+                self.unplaced_errors[task] = e
+                if len(self.unplaced_errors) > MAX_WAITING:
+                    del self.unplaced_errors[next(iter(self.unplaced_errors))]
                 return
             turn = self._slotless(e, task)
+        self._failed(turn, e)
+
+    def _failed(self, turn: Turn, e: Event) -> None:
+        """The turn ends with that error."""
+        reason = reason_of(e.of.wording)
         turn.error = quote(e.line, e.text)
         turn.error_reason = reason
         turn.error_fields.update({k: v for k, v in e.f.items() if k not in ("task", "reason")})
-        turn.last_line = max(turn.last_line, e.line)
+        turn.first_line, turn.last_line = min(turn.first_line, e.line), max(turn.last_line, e.line)
         if reason == "context_exceeded" and self.run is not None and (self.run.n_slots or 0) > 1:
             # a slot with cells of its own is stopped or shifted before they run out
             self.run.kv_unified = self.run.kv_unified is not False
@@ -158,11 +178,10 @@ class EndMessages(StreamState):
         return turn
 
     def on_decode_failed(self, e: Event) -> None:
-        run = self._need_run()
-        del run
+        failed = FailedBatch(e.f.get("off"), e.f.get("ret"), quote(e.line, e.text))
         for state in self.slots.values():
-            if state.turn is not None and state.turn.error is None:
-                state.turn.error_fields.setdefault("decode", e.text or "")
+            if state.turn is not None and state.turn.error is None and state.turn.failed_batch is None:
+                state.turn.failed_batch = failed
 
     def on_exiting_sleep(self, e: Event) -> None:
         """The model is loaded anew in the same process: slots, lists and cache are empty."""

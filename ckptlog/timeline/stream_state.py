@@ -82,6 +82,8 @@ class StreamState:
         self.waking = False
         self.tasks: dict[int, Turn] = {}
         self.unfinished: list[tuple[SlotState | None, Turn]] = []
+        #: errors of tasks whose launch is not in the log
+        self.unplaced_errors: dict[int, Event] = {}
         self.loaded_entry: CacheEntry | None = None
         self._mismatch: tuple[Turn, Event] | None = None
         self._timing_turn: Turn | None = None
