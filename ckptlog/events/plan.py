@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,9 @@ from ckptlog.intake.unwrap import Envelope, Span, unwrap
 NEVER_NEGATIVE = frozenset(
     {"n_tokens", "n_prompt", "n_past", "n_cached_tokens", "n_checkpoints", "n_gen", "lcp", "lcs_len"}
 )
+
+#: how a router lists what it starts a child with: an argument a line, which may be any text, behind two more spaces
+ROUTER_ARGUMENT = re.compile(r"\bsrv +load:   \S$")
 
 NO_HEADS = Heads()
 NO_WORDING = Wording("", "", 0, None, None)
@@ -118,6 +122,8 @@ class Planner:
         try:
             message = parse_message(self.grammar, envelope)
         except Refused as refusal:
+            if ROUTER_ARGUMENT.search(line[: max(0, envelope.message_start) + 1]) is not None:
+                return Plan("ignored", envelope)
             return self._refused(envelope, refusal)
         kind = self.grammar.kinds[message.kind]
         if kind.treatment == "ignored" or message.kind not in self.needed:
@@ -242,7 +248,8 @@ class Planner:
                 plan.status, plan.column, plan.literal = "drifted", item.start, message.kind
                 plan.expected = ("a number that is not negative",)
                 return
-            if len(touching) == 1 and a == start + (1 if sign else 0) and b == end:
+            address = name not in types and item.text.count(".") > 1  # such as 127.0.0.1: no number
+            if len(touching) == 1 and a == start + (1 if sign else 0) and b == end and not address:
                 is_float = types.get(name) == "FLOAT" if name in types else "." in item.text
                 numbers.append(NumberField(name, touching[0] + first, sign, is_float))
             elif name in types:

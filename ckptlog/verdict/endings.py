@@ -23,22 +23,11 @@ def rejection(case: Case, judged: Judged) -> Finding:
     assert turn.error is not None
     n_prompt = turn.n_prompt
     limit = turn.error_fields.get("n_ctx") or turn.error_fields.get("n_batch")
-    if not isinstance(limit, int):
-        limit = turn.n_ctx_slot
     case.quote(turn.error.line, turn.error.text, "the server refused the request; nothing was processed")
     if judged.variant == "one-batch":
-        what = "An embedding or rerank input must fit in one physical batch"
-        if n_prompt is not None and isinstance(limit, int):
-            ratio = n_prompt / limit if limit else 0
-            text = f"{what}: it has {n_prompt:,} tokens, the batch holds {limit:,} ({ratio:.2f} x)."
-        else:
-            text = what + "."
-        size = str(_round_up(n_prompt or 4096, 512))
-        return Finding(
-            "one-batch", text, "observed",
-            [Fix("larger-batch", f"Raise the physical batch to {size}, or split the input.", ["-ub", size, "-b", size])],
-            [Fix("larger-context", "A larger -c alone: the limit here is the batch, not the context.", ["-c"])],
-        )  # fmt: skip
+        return _one_batch(case, n_prompt, limit)
+    if not isinstance(limit, int):
+        limit = turn.n_ctx_slot
     if n_prompt is not None and isinstance(limit, int) and limit:
         ratio = n_prompt / limit
         text = (
@@ -65,6 +54,29 @@ def rejection(case: Case, judged: Judged) -> Finding:
         Fix("checkpoints", "Checkpoint flags: a refused prompt never gets that far.", ["--ctx-checkpoints"])
     )
     return Finding("prompt-too-long", text, "observed", todo, not_todo)
+
+
+def _one_batch(case: Case, n_prompt: int | None, limit: object) -> Finding:
+    """An input that is not read piece by piece; ``limit``: what it must fit in, if the error names it."""
+    run = case.run
+    beyond_context = (case.turn.error_reason or "").startswith("larger_than_context")
+    what, where = "An embedding or rerank input must fit in one physical batch", "batch"
+    if beyond_context:
+        what, where = "An embedding or rerank input must fit in the slot's context, and in one physical batch", "context"
+    elif limit is None:
+        limit = run.n_ubatch  # the old wording names no size
+    text = what
+    if n_prompt is not None:
+        text += f": it has {n_prompt:,} tokens"
+        if isinstance(limit, int) and 0 < limit < n_prompt:
+            text += f", the {where} holds {limit:,} ({n_prompt / limit:.2f} x)"
+    size = str(_round_up(n_prompt or 4096, 512))
+    batch = Fix("larger-batch", f"Raise the physical batch to {size}, or split the input.", ["-ub", size, "-b", size])
+    if beyond_context:
+        room = larger_context(run, n_prompt + 1024, n_prompt + 1) if n_prompt is not None else None
+        return Finding("one-batch", text + ".", "observed", present(room, batch))
+    context = Fix("larger-context", "A larger -c alone: the limit here is the batch, not the context.", ["-c"])
+    return Finding("one-batch", text + ".", "observed", [batch], [context])
 
 
 def _fewer_slots(run: Run, n_prompt: int | None, limit: object) -> Fix | None:
@@ -191,19 +203,10 @@ def error(case: Case, judged: Judged) -> Finding:
     if judged.variant == "crash":
         return crashed(case)
     if reason == "context_exceeded":
-        text = (
-            "All slots share one KV cache, and it ran out of cells: every running request was ended with an error "
-            "(HTTP 500), also those far below their own limit."
-        )
-        run = case.run
-        room = ["-c", str(run.n_ctx * 2)] if run.n_ctx is not None else []
-        fewer = ["--parallel", str(run.n_slots - 1)] if run.n_slots is not None and run.n_slots > 1 else []
-        todo = [
-            Fix("larger-context", "Give -c room for all conversations together.", room),
-            Fix("fewer-slots", "Or run fewer slots at a time.", fewer),
-            Fix("split-cache", "Or split the cache, so that a slot can't take another's cells.", ["--no-kv-unified"]),
-        ]
-        return Finding("kv-cache-full", text, "observed", todo)
+        return _no_cells(case)
+    refused = _slot_left_full(case) if reason == "shift_disabled" else None
+    if refused is not None:
+        return refused
     if reason in ("shift_disabled", "shift_shared"):
         why = "shared between several choices (n > 1)" if reason == "shift_shared" else "not to be shifted here"
         text = f"The context was full, and the prompt is {why}: the request ended with an error."
@@ -216,9 +219,74 @@ def error(case: Case, judged: Judged) -> Finding:
             ),
             present(no_more(case.run, size + 1)),
         )  # fmt: skip
+    failed = turn.failed_batch
+    if failed is not None and failed.ret is not None and failed.ret < -1 and "too big compared to KV size" in str(turn.error_fields.get("text")):
+        # these builds tell every failure of a batch so
+        text = (
+            "A batch of this request could not be computed (ret = "
+            f"{failed.ret}): the backend failed, often for want of memory. The error's text, that the prompt is too big for "
+            "the KV cache, is wrong here: a larger -c would only need more memory."
+        )
+        return Finding("server-error", text, "observed", [_LESS_MEMORY])
     said = turn.error_fields.get("text")
     text = "The request ended with an error of the server" + (f": {said}" if said else ".")
     return Finding("server-error", text, "observed")
+
+
+def _slot_left_full(case: Case) -> Finding | None:
+    """The fault of builds that refuse a request for what the turn before left in the slot."""
+    turn, run = case.turn, case.run
+    limit = turn.n_ctx_slot or run.n_ctx_slot
+    if turn.new_prompt_line is not None or turn.batch_starts or not turn.start_seen:
+        return None
+    if limit is None or turn.n_released is None or turn.n_held_slot != turn.n_released or turn.n_released + 1 < limit:
+        return None
+    words, upgrade = faults.told(run, "full-slot-refused", seen=True)
+    if not words:
+        return None
+    text = (
+        f"The turn before had left the slot full ({turn.n_released:,} of {limit:,} tokens), and this request was ended for "
+        f"that, whatever its own length. {words}"
+    )
+    not_todo = [Fix("larger-context", "A larger -c: this prompt was not too long.", ["-c"])]
+    return Finding("shift-refused", text, "observed", upgrade, not_todo)
+
+
+def _no_cells(case: Case) -> Finding:
+    """The KV cache had no cells left for a batch."""
+    turn, run = case.turn, case.run
+    if run.kv_unified is False or run.n_slots == 1:
+        limit = turn.n_ctx_slot or run.n_ctx_slot
+        text = "The KV cache had no cells left for this request's next batch, and it ended with an error (HTTP 500)."
+        if turn.n_released is not None and limit is not None:
+            text += f" The slot held {turn.n_released:,} of its {limit:,} tokens, that batch included."
+            if turn.n_released < limit // 2:
+                text += " Its context was not full: the fault is the server's, or its cache is smaller than it says."
+        return Finding("kv-cache-full", f"{text} No other slot took its cells: they share none here.", "observed", [_NEWER])
+    text = (
+        "All slots share one KV cache, and it ran out of cells: every running request was ended with an error "
+        "(HTTP 500), also those far below their own limit."
+    )
+    room = ["-c", str(run.n_ctx * 2)] if run.n_ctx is not None else []
+    fewer = ["--parallel", str(run.n_slots - 1)] if run.n_slots is not None and run.n_slots > 1 else []
+    todo = [
+        Fix("larger-context", "Give -c room for all conversations together.", room),
+        Fix("fewer-slots", "Or run fewer slots at a time.", fewer),
+        Fix("split-cache", "Or split the cache, so that a slot can't take another's cells.", ["--no-kv-unified"]),
+    ]
+    return Finding("kv-cache-full", text, "observed", todo)
+
+
+_LESS_MEMORY = Fix(
+    "device-memory",
+    "Look at the lines before the error; if the device's memory ran out: a smaller -c or -ub, or fewer layers on it (-ngl).",
+)
+
+#: the only advice where the log shows no fault of the settings
+_NEWER = Fix(
+    "report-error",
+    "A newer build may have it mended; else look for the lines before the error among llama.cpp's issues, and report it there.",
+)
 
 
 def cancelled(case: Case) -> Finding:

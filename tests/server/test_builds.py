@@ -75,7 +75,8 @@ def test_faults_by_bracket_and_memory() -> None:
     }
     assert names("hybrid", 9113, 9246)["append-searches"] is False
     assert names("hybrid", 11549, None) == {}
-    assert names("plain", None, None) == {}
+    assert names("plain", None, None) == {"full-slot-refused": False}
+    assert names("plain", 7079, None) == {}
     assert set(names("unknown", 9246, 9246)) == set(names("hybrid", 9246, 9246)) | set(names("swa", 9246, 9246))
     assert names("swa", 8672, 8672)["start-not-matched"] is True
 
