@@ -12,7 +12,7 @@ from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss, n_deleted
 from ckptlog.report.words import duration, plural, title
 from ckptlog.verdict.causes_held import SWAPPED
-from ckptlog.verdict.returning import SLEPT
+from ckptlog.verdict.returning import PURGED, SLEPT
 
 #: flags of which a larger value also does what a smaller one would have done
 _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
@@ -211,10 +211,18 @@ class Digest:
     @cached_property
     def slept(self) -> list[Numbered]:
         """Turns that found nothing and may have been held before the server slept, by their lengths."""
+        return self._let_go(SLEPT)
+
+    @cached_property
+    def purged(self) -> list[Numbered]:
+        """Turns that found nothing and may have been held before the server purged their slot for room."""
+        return self._let_go(PURGED)
+
+    def _let_go(self, how: str) -> list[Numbered]:
         return [
             item
             for item in self.turns
-            if not item.turn.failed and any(evidence.says.endswith(SLEPT) for evidence in item.turn.evidence)
+            if not item.turn.failed and any(evidence.says.endswith(how) for evidence in item.turn.evidence)
         ]
 
     @cached_property
@@ -226,7 +234,7 @@ class Digest:
         rewritten = [item for finding in self.rewritten for item in finding.turns]
         used: set[tuple[int, int | None]] = set()
         found = []
-        told = {item.number for item in (*self.slept, *rewritten)}
+        told = {item.number for item in (*self.slept, *self.purged, *rewritten)}
         for item in self.turns:
             turn = item.turn
             alone = (turn.n_processed or 0) >= _LONG_PROMPT and _next_to_nothing(turn)

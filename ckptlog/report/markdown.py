@@ -22,6 +22,7 @@ from ckptlog.report.text_findings import (
     harmless_words,
     mismatch_words,
     place,
+    purged_words,
     quoted,
     rewritten_words,
     slept_words,
@@ -116,6 +117,8 @@ def _verdict(what: Digest) -> list[str]:
         notes.append(escape(swapped_words(what)))
     if what.slept:
         notes.append(escape(slept_words(what)))
+    if what.purged:
+        notes.append(escape(purged_words(what)))
     if what.unshared:
         notes.append(escape(unshared_words(what)))
     if not what.findings:

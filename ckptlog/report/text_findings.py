@@ -162,6 +162,17 @@ def slept_words(what: Digest) -> str:
     )
 
 
+def purged_words(what: Digest) -> str:
+    """What to say of prompts that came back to a slot which had been purged."""
+    processed = sum(item.turn.n_processed or 0 for item in what.purged)
+    one = len(what.purged) == 1
+    return (
+        f"{sentence_case(_which(what.purged))} found nothing: the KV cache that all slots share had run out of cells, and the "
+        f"server had purged {'a slot' if one else 'slots'} for room. If {'this conversation' if one else 'these conversations'} "
+        f"had been there, up to {plural(processed, 'token')} were read again; a larger -c would keep them."
+    )
+
+
 def unshared_words(what: Digest) -> str:
     """What to say where nothing failed and little was reused all the same."""
     turns = what.unshared

@@ -13,6 +13,7 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     fix_words,
+    purged_words,
     rewritten_words,
     slept_words,
     slow_words,
@@ -63,6 +64,8 @@ def _notes(page: Page, what: Digest) -> None:
         page.para(swapped_words(what), first="  Note ", rest=7)
     if what.slept:
         page.para(slept_words(what), first="  Note ", rest=7)
+    if what.purged:
+        page.para(purged_words(what), first="  Note ", rest=7)
 
 
 def _do(page: Page, finding: Finding) -> None:

@@ -19,6 +19,7 @@ BLOCK_KINDS = {"cache_candidate": CANDIDATE_FIELDS, "cache_entry": ENTRY_FIELDS}
 #: kinds whose lines may be quoted as evidence
 EVIDENCE_KINDS = frozenset(
     {
+        "cache_alloc_failed",
         "cache_already",
         "cache_found",
         "cache_making_room",

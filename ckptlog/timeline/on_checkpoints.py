@@ -83,7 +83,10 @@ class ListMessages(StreamState):
             state.list_lost.append(("lora", e.line, e.text))
 
     def on_purging_slot(self, e: Event) -> None:
-        self._cleared(self._slot(e.f["slot"]), "purged", e, lost="purged")
+        state = self._slot(e.f["slot"])
+        if state.held is None:
+            state.held = e.f["n_tokens"]
+        self._cleared(state, "purged", e, lost="purged")
 
     def _cleared(self, state: SlotState, why: str, e: Event, *, lost: str | None) -> None:
         """``lost``: how what the slot held went, if it is gone then."""

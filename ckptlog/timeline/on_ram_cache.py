@@ -55,6 +55,12 @@ class RamCacheMessages(StreamState):
         if entry is not None:
             self.cache.drop(Dropped(entry.n_tokens, e.line, e.text, "too-big"))
 
+    def on_cache_alloc_failed(self, e: Event) -> None:
+        """What was to be saved goes with the slot's next prompt (and the server lowers the cache's limit)."""
+        entry = self.cache.skip_pending()
+        if entry is not None:
+            self.cache.drop(Dropped(entry.n_tokens, e.line, e.text, "no-memory"))
+
     def on_cache_removing_obsolete(self, e: Event) -> None:
         self.cache.remove_obsolete(e.f["n_tokens"])
 

@@ -291,11 +291,12 @@ _NEWER = Fix(
 
 def cancelled(case: Case) -> Finding:
     turn = case.turn
-    who, whose, cause = "It", "in the client", "client-gone"
+    who, whose, reader, cause = "It", "in the client", "it", "client-gone"
     if turn.router_gave_up is not None:
         q = turn.router_gave_up
         case.quote(q.line, q.text, "the router waited no longer for this server's answer")
-        who, whose, cause = "The router gave the request up (its own time-out, as far as that line tells). It", "of the router (-to N)", "router-gave-up"
+        who = "The router gave the request up (its own time-out, as far as that line tells). It"
+        whose, reader, cause = "of the router (-to N)", "the client", "router-gave-up"
     if turn.cancel is not None:
         says = "the client had gone (closed connection or time-out)"
         case.quote(turn.cancel.line, turn.cancel.text, says if turn.router_gave_up is None else "the router's connection was closed")
@@ -307,7 +308,7 @@ def cancelled(case: Case) -> Finding:
         fix = f"If that was a time-out: raise it {whose}, or make the prompt phase shorter."
     elif turn.n_generated:
         text = f"{who} left after {turn.n_generated:,} tokens of the answer."
-        fix = f"If that was a time-out: raise it {whose}, or let the client read the answer as a stream."
+        fix = f"If that was a time-out: raise it {whose}, or let {reader} read the answer as a stream."
     else:
         text = f"{who} left before the answer was complete."
         fix = f"If that was a time-out: raise it {whose}."

@@ -15,22 +15,27 @@ WORTH_TELLING = 256
 
 #: how content went when the server slept; a turn whose evidence says so came back to nothing
 SLEPT = "were let go of when the server slept"
+#: how content went when the slots' common cells ran out
+PURGED = "were purged from a slot for room"
 _FROM_CACHE = frozenset({"size-limit", "token-limit", "making-room"})
 _WHERE = {
     "overwritten": "were overwritten by another prompt",
     "cleared": "were cleared from a slot",
     "ended": "were cleared from a slot when its request ended",
-    "purged": "were purged from a slot for room",
+    "purged": PURGED,
     "size-limit": "were dropped from the RAM prompt cache, which was full",
     "token-limit": "were dropped from the RAM prompt cache, which was full",
     "making-room": "were dropped from the RAM prompt cache, which was full",
     "too-big": "were too large for the RAM prompt cache",
+    "no-memory": "could not be saved in the RAM prompt cache, for which the host had no memory left",
     "sleep": SLEPT,
 }
 _MORE_ROOM = "A slot for each conversation (--parallel) or more room for the RAM prompt cache (--cache-ram) would keep it."
 _KEPT_BY = {
     "cleared": "A client does that: it erases a slot, or asks for a slot file that can't be loaded.",
     "ended": "The server does that behind an error, and to all but the first of several answers (n > 1).",
+    "purged": "All slots share one KV cache, and its cells had run out: a larger -c would keep it.",
+    "no-memory": "A larger --cache-ram is no help: the host's memory itself had run out.",
     "sleep": (
         "It lets go of the model then, and of all that slots and RAM cache hold: a longer --sleep-idle-seconds (or none) "
         "would keep it."
