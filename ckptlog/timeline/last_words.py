@@ -51,6 +51,11 @@ def crash_of(run: Run) -> list[LastWord]:
     return sorted(words, key=lambda word: _TELLING.index(word.how))
 
 
+def is_over(run: Run) -> bool:
+    """Was the process's end told, and nothing of its own behind that? What says that a server starts is another one's."""
+    return bool(crash_of(run)) or (run.stopped is not None and run.stopped > run.last_line)
+
+
 def stopped_in(run: Run, turn: Turn) -> bool:
     """Was the server told to stop while the turn was open? What goes wrong behind that is no crash of the turn's."""
     return run.stopped is not None and run.stopped > turn.first_line

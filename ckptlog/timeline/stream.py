@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
 from ckptlog.timeline.dialect import SAME_AS, translate
-from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, stopped_in, take_last_word
+from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, is_over, stopped_in, take_last_word
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.on_checkpoints import ListMessages
 from ckptlog.timeline.on_end import EndMessages
@@ -62,7 +62,7 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
             return
         if run is None:
             run = self._begin(e)
-        elif restarted(self.end, e.kind, e.t):
+        elif restarted(self.end, e.kind, e.t) or (startup is not None and self._is_over(run)):
             if startup is None:
                 # another log, or another server that writes into the same file: how the open turns end is not told
                 self.tracker.clock_falls.append(e.line)
@@ -99,6 +99,10 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         if self.run is None or e.kind in FRESH or e.t is None or self.last_t is None:
             return False
         return e.t >= self.last_t
+
+    def _is_over(self, run: Run) -> bool:
+        """Was the process's end told, and is this no model that is loaded anew behind a sleep?"""
+        return self.seen_turn and not self.waking and is_over(run)
 
     def _begin(self, e: Event) -> Run:
         self._reset()

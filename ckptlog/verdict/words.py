@@ -54,6 +54,8 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
             return "The router gave the request up before the answer was complete."
         case "cancelled":
             return "The client went away before the answer was complete."
+        case "error" if judged.variant == "crash":
+            return "The server went down before the answer was complete."
         case "error":
             return "The request ended with an error of the server."
         case "not-completion":

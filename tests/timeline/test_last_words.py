@@ -46,6 +46,16 @@ def test_a_new_start_behind_it(tmp_path: Path) -> None:
     assert second.outcome == "cold"
 
 
+@pytest.mark.parametrize("end", ["Aborted (core dumped)", "^CReceived second interrupt, terminating immediately."])
+def test_a_start_behind_it_of_which_the_first_lines_are_missing(tmp_path: Path, end: str) -> None:
+    later = f"main: model loaded\n{OPEN}{DONE}".replace("task 7", "task 0")
+    first, second = turns(tmp_path, f"{START}{OPEN}{end}\n{later}")
+    assert (first.ended, second.ended, second.run) == ("error" if "dumped" in end else "cut", "release", first.run + 1)
+    # where the server spoke on it is no new one
+    first, second = turns(tmp_path, f"{START}{OPEN}{end}\n{DONE}{later}")
+    assert (first.run, second.run) == (0, 0)
+
+
 @pytest.mark.parametrize("words", ["Aborted", "CUDA error: out of memory", "/a/b.cpp:12: fatal error", "Killed"])
 def test_no_crash_where_the_server_goes_on(tmp_path: Path, words: str) -> None:
     (turn,) = turns(tmp_path, f"{START}{OPEN}{words}\n{DONE}")
