@@ -274,6 +274,11 @@ def _before_failed_batch(turn: Turn, failed: FailedBatch) -> None:
     """
     if turn.n_released is None or turn.n_prompt is None or turn.has_draft:
         return
+    if not (turn.batch_starts or turn.prompt_done or turn.sampled or turn.progress):
+        if turn.n_released == turn.n_held_slot:  # the old content: the prompt was not begun
+            _set(turn, "n_processed", 0, "derived")
+            _set(turn, "n_generated", 0, "derived")
+        return
     extra = turn.n_released + _discarded(turn) - turn.n_prompt
     if extra > 0:
         _set(turn, "n_generated", extra, "derived")

@@ -66,6 +66,18 @@ def test_a_batch_that_failed(tmp_path: Path, lines: str, n_processed: int | None
     assert (turn.n_processed, turn.n_generated) == (n_processed, n_generated)
 
 
+def test_a_prompt_that_waits_while_the_batch_fails(tmp_path: Path) -> None:
+    """Its release shows what the slot held before."""
+    again = OPEN.replace("task 7", "task 9").splitlines(keepends=True)[0]
+    looked = "slot update_slots: id  0 | task 9 | new prompt, n_ctx_slot = 8192, n_keep = 0, task.n_tokens = 800\n"
+    dead = failed(0).replace("task id = 7", "task id = 9").splitlines(keepends=True)[:2]
+    for shown in ("", looked):
+        log = START + OPEN + DONE + again + shown + "".join(dead) + release(9, 910)
+        turn = turns(tmp_path, log)[1]
+        assert (turn.outcome, turn.n_generated) == ("error", 0 if shown else None)
+        assert turn.n_processed == (0 if shown else None)
+
+
 def test_a_cancel_while_the_answer_is_made(tmp_path: Path) -> None:
     (turn,) = turns(tmp_path, f"{START}{OPEN}{SECOND}{LAST}srv          stop: cancel task, id_task = 7\n{release(7, 907)}")
     assert (turn.outcome, turn.n_processed, turn.n_generated) == ("cancelled", 900, 8)
