@@ -243,7 +243,8 @@ def _partial_work(turn: Turn) -> None:
         elif turn.n_prompt is None:
             pass  # (how much of what it ended with is the answer is open)
         elif turn.n_released is not None and turn.n_released >= turn.n_cached and turn.released:
-            _set(turn, "n_processed", turn.n_released - turn.n_cached, "derived")
+            if turn.ended != "release":  # else what ended it is not in the log: perhaps a batch that failed
+                _set(turn, "n_processed", turn.n_released - turn.n_cached, "derived")
             _set(turn, "n_generated", 0, "derived")
         elif turn.progress_end is not None and turn.progress_end >= turn.n_cached and not turn.released:
             pass

@@ -11,6 +11,9 @@ from ckptlog.timeline.refusals import REFUSALS, reason_of
 from ckptlog.timeline.slot import SlotState, quote
 from ckptlog.timeline.stream_state import StreamState
 
+#: errors that a batch gives to all that have a part in it
+OF_A_BATCH = ("Invalid input batch", "Compute error", "decode() failed", "Input prompt is too big compared to KV size")
+
 
 class EndMessages(StreamState):
     """From the first timing line to the release, and what ends a turn otherwise."""
@@ -152,6 +155,8 @@ class EndMessages(StreamState):
         turn.error = quote(e.line, e.text)
         turn.error_reason = reason
         turn.error_fields.update({k: v for k, v in e.f.items() if k not in ("task", "reason")})
+        if turn.failed_batch is None and (reason == "context_exceeded" or str(e.f.get("text", "")).startswith(OF_A_BATCH)):
+            turn.failed_batch = FailedBatch()  # (the line that says more is missing)
         turn.first_line, turn.last_line = min(turn.first_line, e.line), max(turn.last_line, e.line)
         if reason == "context_exceeded" and self.run is not None and (self.run.n_slots or 0) > 1:
             # a slot with cells of its own is stopped or shifted before they run out

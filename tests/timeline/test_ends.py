@@ -54,6 +54,9 @@ LAST = "slot update_slots: id  0 | task 7 | prompt done, n_tokens = 900, batch.n
         # of an answer, the token sampled last is in that batch
         (SECOND + LAST + failed(901), 900, 1),
         (SECOND + LAST + failed(907), 900, 7),
+        # the line on the batch is missing
+        (SECOND + error(7, "Invalid input batch.") + release(7, 900), None, 0),
+        (SECOND + LAST + error(7, "Compute error.") + release(7, 907), 900, 7),
         # no batch failed: the token sampled last is not in the slot
         (SECOND + LAST + error(7, "no reason") + release(7, 907), 900, 8),
         # sampling threw, so that one was no answer's
@@ -64,6 +67,12 @@ def test_a_batch_that_failed(tmp_path: Path, lines: str, n_processed: int | None
     (turn,) = turns(tmp_path, START + OPEN + lines)
     assert (turn.outcome, turn.n_cached) == ("error", 0)
     assert (turn.n_processed, turn.n_generated) == (n_processed, n_generated)
+
+
+def test_a_release_in_mid_prompt_of_which_nothing_tells_the_reason(tmp_path: Path) -> None:
+    """It may be a batch that failed, whose tokens count among the released ones."""
+    assert turns(tmp_path, START + OPEN + SECOND + release(7, 600))[0].n_processed is None
+    assert turns(tmp_path, f"{START}{OPEN}{SECOND}srv          stop: cancel task, id_task = 7\n{release(7, 600)}")[0].n_processed == 600
 
 
 def test_a_prompt_that_waits_while_the_batch_fails(tmp_path: Path) -> None:
