@@ -293,10 +293,10 @@ def _hidden(
 def _unseen(world: World, turn: Turn, starts: Sequence[int], played: Played) -> list[Span]:
     """Stretches evaluated in this turn in which the build's rules would not cut at a user start."""
     cuts = world.rules.user_cuts
-    if not starts or cuts == "every":
+    if not starts or not played.batch_starts or cuts == "every":
         return []
     if cuts == "last":
-        return [(played.batch_starts[0] + 1, starts[-1])] if played.batch_starts else []
+        return [(played.batch_starts[0] + 1, starts[-1])]
     # "useful": within min_step of the newest checkpoint, unless it is the last message
     found: list[Span] = []
     ends = [*played.batch_starts[1:], turn.n_prompt]
