@@ -87,6 +87,8 @@ class RunRecord(msgspec.Struct):
     slots_debug: bool = False
     verbosity: int | None = None
     port: int | None = None
+    #: what the log's wrapper calls the server, where several write into one file
+    server: str | None = None
     #: whether all slots draw on one KV cache (``n_ctx_slot`` is then a slot's limit, not its share)
     kv_unified: bool | None = None
     #: tokens of all slots together, where ``kv_unified`` is known

@@ -10,12 +10,12 @@ from typing import Literal, cast
 
 from ckptlog.analysis.ahead import ahead
 from ckptlog.analysis.kept import KeptTurns
-from ckptlog.analysis.to_records import checkpoint_record, run_record, turn_record
-from ckptlog.events import Drift, Event, Extractor, Tally
+from ckptlog.analysis.to_records import checkpoint_record, run_record, turn_record, writers_told
+from ckptlog.events import Drift, Extractor, Reading, Tally
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.sources import Source
 from ckptlog.records import CheckpointRecord, Ended, RunRecord, SourceRecord, TurnRecord
-from ckptlog.timeline.clock import clock_words
+from ckptlog.timeline.clock import mixed_words
 from ckptlog.timeline.kinds import BLOCK_KINDS, EVIDENCE_KINDS, NEEDED_KINDS
 from ckptlog.timeline.limits import MAX_EMPTY, MAX_RUNS, MAX_TURNS, LeftOut, is_empty, weight
 from ckptlog.timeline.model import Run, Turn
@@ -88,20 +88,20 @@ class Analyzer:
 
     def feed(self, chunk: Chunk, index: int = -1) -> None:
         """Lines of the current source, or of the source number ``index``."""
-        self._take(chunk, self._extractors[index].events(chunk), index)
+        self._take(self._extractors[index].read(chunk), index)
 
     def feed_all(self, chunks: Iterator[Chunk], left: threading.Event) -> Iterator[Chunk]:
         """Feeds chunk after chunk, reading one ahead; yields each when it is done. ``left`` as in ``ahead``."""
         extractor = self.extractor
-        with closing(ahead(chunks, lambda chunk: (chunk, extractor.events(chunk)), left)) as coming:
-            for chunk, events in coming:
-                self._take(chunk, events)
-                yield chunk
+        with closing(ahead(chunks, extractor.read, left)) as coming:
+            for reading in coming:
+                self._take(reading)
+                yield reading.chunk
 
-    def _take(self, chunk: Chunk, events: list[Event], index: int = -1) -> None:
-        whole = self._extractors[index].windows.feed(events, chunk)
-        if whole:
-            self._trackers[index].feed(whole)
+    def _take(self, reading: Reading, index: int = -1) -> None:
+        extractor = self._extractors[index]
+        for owner, events in extractor.windows.feed(reading):
+            self._trackers[index].feed(events, extractor.writers.found[owner])
 
     def settle(self) -> None:
         """Hand over the turns that have been released, without waiting for the next line about their slots.
@@ -138,7 +138,9 @@ class Analyzer:
         """A source is at its end; a following one may go on with its runs."""
         self._open.remove(index)
         extractor, tracker = self._extractors[index], self._trackers[index]
-        tracker.feed(extractor.finish())
+        for owner, events in extractor.windows.finish():
+            tracker.feed(events, extractor.writers.found[owner])
+        tracker.feed_waiting()
         self.drift.extend((index, drift) for drift in extractor.tally.drift.values())
 
     @property
@@ -152,11 +154,12 @@ class Analyzer:
         """What a reader of the report must know of the reading, in sentences."""
         told = [warning for source in self.sources for warning in source.facts.warnings]
         names = [source.name for source in self.sources]
-        falls = [clock_words(t.clock_falls, names, t.source) for t in self._trackers if t.clock_falls]
-        return [*told, *falls, *self.left_out.sentences(names)]
+        mixed = [words for t in self._trackers if (words := mixed_words(t.clock_falls, t.torn, names, t.source))]
+        return [*told, *mixed, *self.left_out.sentences(names)]
 
     def run_records(self) -> list[RunRecord]:
-        return [run_record(run) for run in self.runs]
+        named = writers_told(self.runs)
+        return [run_record(run, named) for run in self.runs]
 
     def checkpoint_records(self) -> list[CheckpointRecord]:
         return [checkpoint_record(c) for run in self.runs for c in run.checkpoints]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ckptlog.intake.writer import Writer
 from ckptlog.records import TurnRecord
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict.replayed import MOST_RUNS, MOST_TURNS, wants_number
@@ -20,7 +21,7 @@ class KeptTurns:
         self._length: Counter[int] = Counter()
         self._cost: Counter[int] = Counter()
         self._over: list[Run] = []
-        self._open: dict[int | None, Run] = {}
+        self._open: dict[tuple[Writer | None, int | None], Run] = {}
 
     def begin(self, runs: list[Run], records: list[TurnRecord]) -> None:
         """Go on from where all turns were kept: ``records`` are those of the turns in ``runs``, as they ended."""
@@ -44,9 +45,9 @@ class KeptTurns:
             run.turns.clear()
 
     def _begin(self, run: Run) -> None:
-        """A new run: the one before it on this port is over."""
-        before = self._open.get(run.port)
-        self._open[run.port] = run
+        """A new run: the one before it of this server is over."""
+        before = self._open.get((run.writer, run.port))
+        self._open[run.writer, run.port] = run
         if before is None:
             return
         self._over.append(before)

@@ -158,6 +158,8 @@ class Part:
         first: tuple[str, int | None, int | None] | None = None
         for chunk in _chunks(source, span):
             events = extractor.feed(chunk)
+            if extractor.writers.named:
+                raise Undivided
             if events and first is None:
                 first = events[0].kind, events[0].t, events[0].port
             tracker.feed(events)
@@ -177,7 +179,7 @@ class Part:
         end = stream.end
         self.joint = Joint(
             *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.book.index),
-            bool(self.analyzer.left_out.counts or tracker.clock_falls),
+            bool(self.analyzer.left_out.counts or tracker.clock_falls or tracker.torn),
         )  # fmt: skip
 
     @property

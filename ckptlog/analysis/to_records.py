@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from functools import lru_cache
 
 from ckptlog.records import (
@@ -122,7 +124,27 @@ def _turn_checkpoints(turn: Turn) -> TurnCheckpoints | None:
     )
 
 
-def run_record(run: Run) -> RunRecord:
+def writers_told(runs: list[Run]) -> set[int]:
+    """The sources into which several servers write, as their wrappers tell.
+
+    Processes of one program of which one begins when the other is over are one server, started anew.
+    """
+    last: dict[tuple[int, str], Run] = {}
+    told = set()
+    for run in sorted(runs, key=lambda run: run.first_line):
+        if run.writer is None:
+            continue
+        before = last.setdefault((run.source, run.writer.program), run)
+        if before.writer != run.writer and before.last_line > run.first_line:
+            told.add(run.source)
+        if run.last_line >= before.last_line:
+            last[run.source, run.writer.program] = run
+    programs = Counter(source for source, _ in last)
+    return told | {source for source, n in programs.items() if n > 1}
+
+
+def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
+    """``named``: the sources whose servers are told by name."""
     settings = None
     if run.checkpoints_enabled is not None:
         settings = CheckpointSettings(run.checkpoints_enabled, run.checkpoints_max, run.checkpoints_min_step)
@@ -150,6 +172,7 @@ def run_record(run: Run) -> RunRecord:
         slots_debug=run.slots_debug,
         verbosity=run.verbosity,
         port=run.port,
+        server=run.writer.name if run.writer is not None and run.source in named else None,
         kv_unified=run.kv_unified,
         n_ctx=run.n_ctx,
         prompt_cache_dropped=run.prompt_cache_dropped,

@@ -65,10 +65,10 @@ class BlockLane:
             if not frame.height:
                 return [], 0, rest
         values = _named(self._body_columns, found)
-        return list(self._blocks(frame["no"], heads, which, values)), frame.height, rest
+        return list(self._blocks(frame, heads, which, values)), frame.height, rest
 
     def _blocks(
-        self, no: pl.Series, heads: pl.Series, which: pl.Series, values: dict[str, pl.Series]
+        self, frame: pl.DataFrame, heads: pl.Series, which: pl.Series, values: dict[str, pl.Series]
     ) -> Iterator[Event]:
         of = self.plan.wording
         fields = self._rows(values)
@@ -77,8 +77,9 @@ class BlockLane:
         in_head = {column.name for column in self._head_columns}
         if "port" in in_head:
             places["port"] = self._of_heads(heads)["port"]
+        no = frame["no"]
         apart = no.diff().fill_null(0) != 1
-        for place in places.values():
+        for place in (*places.values(), *(frame[name] for name in frame.columns if name == "owner")):
             apart |= place.ne_missing(place.shift(1))
         begins = apart.arg_true()
         starts = begins.to_list()

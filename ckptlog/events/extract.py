@@ -14,10 +14,10 @@ from operator import attrgetter
 import polars as pl
 
 from ckptlog.events.by_line import event_by_line
+from ckptlog.events.by_writer import Reading, WriterWindows
 from ckptlog.events.columns import microseconds, sound_number
 from ckptlog.events.event import Event
 from ckptlog.events.lanes import Lanes
-from ckptlog.events.mismatch import MismatchWindows
 from ckptlog.events.numbers import NUMBER, padded_number_tokens
 from ckptlog.events.plan import Planner
 from ckptlog.events.shape_book import ShapeBook
@@ -26,6 +26,7 @@ from ckptlog.events.tally import Tally
 from ckptlog.grammar import messages
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import Envelope, unwrap
+from ckptlog.intake.writers import Writers
 
 #: lines at the beginning from which the log's form is told
 SAMPLE_LINES = 400
@@ -50,26 +51,36 @@ class Extractor:
         self.filter = LineFilter(grammar, self.needed, self.planner.text_heads)
         self.tally = Tally()
         self.book = ShapeBook(self.planner, self.tally)
-        self.windows = MismatchWindows()
+        self.writers = Writers()
+        self.windows = WriterWindows()
         self._sampled: dict[str, Envelope] = {}
         self.lanes = Lanes(self.book, blocks or {})
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """The events of one chunk (some may be held back until a later chunk decides them)."""
-        return self.windows.feed(self.events(chunk), chunk)
+        return [event for _, events in self.windows.feed(self.read(chunk)) for event in events]
 
     def finish(self) -> list[Event]:
         """The events still held back at the end of the input."""
-        return self.windows.finish()
+        return [event for _, events in self.windows.finish() for event in events]
 
-    def events(self, chunk: Chunk) -> list[Event]:
+    def read(self, chunk: Chunk) -> Reading:
         """What the chunk's lines say, line by line: ``windows`` puts together the texts that span lines."""
         if chunk.first_line <= SAMPLE_LINES:
             self._look_around(chunk)
-        frame = self.filter.numbered(chunk)
-        if self.lanes or frame.height <= 2 * LEARN_LINES:
-            return self._read(frame)
-        return self._read(frame.head(LEARN_LINES)) + self._read(frame.slice(LEARN_LINES))
+        if chunk.first_line == 1:
+            self.writers.begin(chunk.lines)
+        owners = self.writers.of(chunk.lines)
+        frame = _owned(self.filter.numbered(chunk), owners)
+        whole = self.lanes or frame.height <= 2 * LEARN_LINES
+        events: list[Event] = []
+        for at, size in ((0, None),) if whole else ((0, LEARN_LINES), (LEARN_LINES, None)):
+            events += self._read(frame.slice(at, size))
+            if events and not self.writers.known:
+                self.writers.learn(chunk.lines[events[0].line - chunk.first_line])
+                owners = self.writers.of(chunk.lines)
+                frame = _owned(frame, owners)
+        return Reading(chunk, events, owners)
 
     def _read(self, frame: pl.DataFrame) -> list[Event]:
         """The events of lines (no, line): by lanes as far as there are any, else the long way."""
@@ -192,6 +203,11 @@ class Extractor:
             for number, no in damaged:
                 self.book.count_damaged(self.book.plans[number], lines[no], no)
         return events
+
+
+def _owned(frame: pl.DataFrame, owners: int | pl.Series) -> pl.DataFrame:
+    """Lines of several servers say whose they are."""
+    return frame if isinstance(owners, int) else frame.with_columns(owners.alias("owner"))
 
 
 _line_number = attrgetter("line")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+import polars as pl
+
 from ckptlog.events.event import Event
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import continuation
@@ -27,15 +29,16 @@ class MismatchWindows:
         self._open: Event | None = None  # the old or new record whose text is not over yet
         self._old: str | None = None
         self._held: list[Event] = []
-        self._chunks: list[Chunk] = []
+        self._chunks: list[tuple[Chunk, pl.Series | None]] = []
 
     @property
     def is_open(self) -> bool:
         """Is a window's text not over yet?"""
         return self._open is not None
 
-    def feed(self, events: list[Event], chunk: Chunk) -> list[Event]:
-        self._chunks.append(chunk)
+    def feed(self, events: list[Event], chunk: Chunk, own: pl.Series | None = None) -> list[Event]:
+        """``own``: which of the chunk's lines may be text of a window; null: all."""
+        self._chunks.append((chunk, own))
         out: list[Event] = []
         if self._open is None and WINDOW_KINDS.isdisjoint(map(_kind, events)):
             out = events
@@ -129,11 +132,12 @@ class MismatchWindows:
         first = str(event.f.get("head_text", event.f.get("text") or ""))
         event.f["head_text"] = first
         parts: list[str] = []
-        for chunk in self._chunks:
+        for chunk, own in self._chunks:
             low = max(event.line + 1, chunk.first_line) - chunk.first_line
             high = min(end_line, chunk.first_line + len(chunk.lines)) - chunk.first_line
             if low < high:
-                parts.extend(str(line) for line in chunk.lines.slice(low, high - low))
+                lines = chunk.lines.slice(low, high - low)
+                parts.extend(lines if own is None else lines.filter(own.slice(low, high - low)))
         if parts:
             inside = continuation(event.text or "")
             parts = [inside(line) for line in parts]

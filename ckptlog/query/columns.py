@@ -167,6 +167,7 @@ TURN_COLUMNS: tuple[TurnColumn, ...] = (
     _of_settings("checkpoints_max", "max", "Int64", "most checkpoints a slot may hold"),
     _of_settings("checkpoints_min_step", "min_step", "Int64", "least distance of two checkpoints, tokens"),
     _of_run("port", "Int64", "the server's port"),
+    _of_run("server", "String", "the server's name in the log's wrapper, where there are several"),
 )
 
 BY_NAME: dict[str, TurnColumn] = {column.name: column for column in TURN_COLUMNS}

@@ -42,6 +42,7 @@ RUNS_SCHEMA: dict[str, type[pl.DataType]] = {
     "slots_debug": pl.Boolean,
     "verbosity": pl.Int64,
     "port": pl.Int64,
+    "server": pl.String,
 }
 
 CHECKPOINTS_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {

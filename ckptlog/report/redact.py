@@ -135,6 +135,10 @@ class _Redactor:
             return value if _LOG_WORD.fullmatch(value) else self.prompt(value)
         return value if isinstance(value, int | float | None) else self.prompt(str(value))
 
+    def server(self, name: str | None) -> str | None:
+        """What a wrapper calls a server: a container's, a host's name."""
+        return self._placeholders.name("server", name) if name else name
+
     def path(self, text: str) -> str:
         return self._literals.get(text) or self._placeholders.name("log", text)
 
@@ -205,7 +209,7 @@ def redacted(report: Report) -> Report:
         return replace(record, path=redactor.path(record.path))
 
     def run(record: RunRecord) -> RunRecord:
-        return replace(record, model=redactor.model(record.model))
+        return replace(record, model=redactor.model(record.model), server=redactor.server(record.server))
 
     def fix(record: Fix) -> Fix:
         return replace(

@@ -13,7 +13,7 @@ from ckptlog.report.loss import loss
 from ckptlog.report.page import Page
 from ckptlog.report.picture import CACHED, GENERATED, LOST, NEW, UNKNOWN, picture
 from ckptlog.report.safe import safe_text, shorten
-from ckptlog.report.words import label, plural
+from ckptlog.report.words import label, plural, server_words
 
 _STYLES = {CACHED: "green", LOST: "bold red", NEW: "blue", GENERATED: "cyan", UNKNOWN: "dim"}
 _BAR_TITLE = "prompt and answer"
@@ -122,8 +122,8 @@ def group_name(what: Digest, group: _Group) -> str:
             safe_text(shorten(report.sources[source].path, 40, len(report.sources[source].path) - 1))
         )
     record = next((candidate for candidate in report.runs if candidate.run == run), None)
-    if record is not None and record.port is not None:
-        parts.append(f"port {record.port}")
+    if record is not None and (names := server_words(record)):
+        parts += names
     elif sum(candidate.source == source for candidate in report.runs) > 1:
         parts.append(f"run {run}")
     parts.append("no slot" if slot is None else f"slot {slot}")

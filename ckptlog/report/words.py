@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from ckptlog.records import Basis, RunRecord, SourceRecord, TurnRecord
+from ckptlog.report.safe import safe_text
 
 #: an outcome in a table's last column
 LABELS = MappingProxyType(
@@ -215,6 +216,12 @@ def source_name(source: SourceRecord) -> str:
 _MEMORIES = MappingProxyType({"swa": "sliding-window"})
 
 
+def server_words(run: RunRecord) -> list[str]:
+    """Which of several servers in one log it is."""
+    name = [] if run.server is None else [safe_text(run.server)]
+    return name if run.port is None else [*name, f"port {run.port}"]
+
+
 def run_words(run: RunRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A server process in two lines of phrases: what it is, and how it is set."""
     memory = None if run.memory == "unknown" else f"{_MEMORIES.get(run.memory, run.memory)} memory"
@@ -224,8 +231,7 @@ def run_words(run: RunRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
     what = ["llama-server", build_words(run) or "build unknown"]
     if memory or name:
         what.append(f"{memory} ({name})" if memory and name else memory or str(name))
-    if run.port is not None:
-        what.append(f"port {run.port}")
+    what += server_words(run)
     how = []
     if run.n_slots is not None and run.n_ctx_slot is not None:
         if run.kv_unified and run.n_slots > 1:

@@ -23,8 +23,12 @@ MAX_CHECKPOINTS = 3 * MAX_TURNS
 MAX_RUNS = 60_000
 #: slots followed in one run; the server itself takes up to 256 sequences
 MAX_SLOTS = 512
-#: children of a router followed at a time, each on a port of its own
+#: servers followed at a time: children of a router, each on a port of its own, or what else writes into the file
 MAX_PORTS = 256
+#: processes of one program of which something is remembered: a server that is started anew leaves one behind
+MAX_PROCESSES = 64
+#: messages kept of a program that may turn out to be a server
+MAX_UNNAMED = 4096
 #: checkpoints in one slot's list, whatever --ctx-checkpoints says; the default is 32
 MAX_LISTED = 1024
 #: checkpoints lost by eviction that a slot's content is still compared with
@@ -46,7 +50,7 @@ _SAYS = {
     "checkpoints": "{n} checkpoints beyond the first {limit:,} are not listed",
     "runs": "{n} server starts beyond the first {limit:,}, and their turns, were counted, not judged",
     "slots": "more than {limit:,} slots in one run: {n} times the oldest one was forgotten",
-    "ports": "more than {limit:,} ports at a time: {n} that had been silent for longest were given up",
+    "ports": "more than {limit:,} servers at a time: {n} that had been silent for longest were given up",
     "listed": "more than {limit:,} checkpoints in a slot's list: {n} of the oldest were forgotten",
     "in_turn": "more than {limit:,} messages of batches and checkpoints in one turn: {n} were left out",
 }

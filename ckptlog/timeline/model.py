@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ckptlog.intake.writer import Writer
 from ckptlog.records import Basis, Ended, Fate, Memory, Origin
 from ckptlog.timeline.starts import NO_STARTS, Starts
 
@@ -285,6 +286,7 @@ class Run(msgspec.Struct):
     source: int
     first_line: int
     last_line: int
+    writer: Writer | None = None
     port: int | None = None
     t0: int | None = None
     build_text: str | None = None

@@ -21,6 +21,9 @@ class PromptMessages(StreamState):
         if state.turn is not None and state.turn.task == e.task and e.task is not None:
             self._touch(state.turn, e)
             return
+        known = self.tasks.get(e.task) if e.task is not None and e.task >= 0 else None
+        if known is not None and known.start_seen:
+            self.tracker.torn.append(e.line)  # a server gives each number once
         turn = self._open(state, e, start_seen=True)
         if e.f.get("is_child"):
             turn.is_child = True

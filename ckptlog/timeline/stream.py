@@ -43,7 +43,7 @@ def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
 
 
 class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMessages):
-    """One port's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
+    """One server's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
 
     def take(self, e: Event) -> None:
         """An event that may begin a run, narrows the build's bracket, or says something of the server."""
@@ -58,7 +58,7 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
                 take_last_word(run, e)
             return
         if e.kind in OF_CHILD:
-            self.tracker.of_child(e)
+            self.tracker.of_child(self.writer, e)
             return
         if run is None:
             run = self._begin(e)
@@ -106,12 +106,12 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
 
     def _begin(self, e: Event) -> Run:
         self._reset()
-        self.run = self.tracker.new_run(self.port, e.line)
+        self.run = self.tracker.new_run(self.writer, self.port, e.line)
         return self.run
 
     @property
     def last_line(self) -> int:
-        """The last line that was about this port."""
+        """The last line that was about this server."""
         return 0 if self.run is None else self.run.last_line
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from ckptlog.events import Event, Wording
+from ckptlog.intake.writer import Writer
 from ckptlog.timeline.batches import Sharing
 from ckptlog.timeline.cache import CacheEntry, RamCache
 from ckptlog.timeline.course import evaluated, refused
@@ -32,20 +33,22 @@ class Owner(Protocol):
     n_checkpoints: int
     #: lines at which the clock fell and no server said that it starts
     clock_falls: list[int]
+    #: lines that no server can have written behind what stands before them
+    torn: list[int]
     router_gave_up: Quote | None
 
-    def new_run(self, port: int | None, line: int) -> Run: ...
+    def new_run(self, writer: Writer | None, port: int | None, line: int) -> Run: ...
 
     def turn_done(self, run: Run, turn: Turn) -> None: ...
 
-    def of_child(self, e: Event) -> None: ...
+    def of_child(self, writer: Writer | None, e: Event) -> None: ...
 
 
 Handler = Callable[[Any, Event], None]
 
 
 class StreamState:
-    """The state behind one stream of events (one port); the handlers of its parts build on it."""
+    """The state behind one stream of events (one server's); the handlers of its parts build on it."""
 
     #: what takes a message, by its kind: functions and not bound methods, which would keep the stream alive
     handlers: ClassVar[dict[str, Handler]] = {}
@@ -53,8 +56,13 @@ class StreamState:
     def __init_subclass__(cls) -> None:
         cls.handlers = {name[3:]: getattr(cls, name) for name in dir(cls) if name.startswith("on_")}
 
-    def __init__(self, tracker: Owner, port: int | None) -> None:
+    def __init__(
+        self, tracker: Owner, writer: Writer | None, port: int | None, *, began: int, anew: bool
+    ) -> None:
         self.tracker = tracker
+        self.writer = writer
+        #: its first line, and whether that is of a server that starts
+        self.began, self.anew = began, anew
         self.port = port
         self.run: Run | None = None
         #: slot files written in this log: path -> (tokens held, checkpoints); they outlive a run
@@ -138,6 +146,8 @@ class StreamState:
                 self._touch(known, e)
                 return state, known
             if begin:
+                if known is not None and known.end_missed:
+                    self.tracker.torn.append(e.line)  # the slot was given to another task in between
                 return state, self._open(state, e, start_seen=False)
         elif turn is None and state.last_turn is not None and not state.last_turn.finished:
             return state, state.last_turn

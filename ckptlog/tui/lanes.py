@@ -14,15 +14,18 @@ from typing import NamedTuple
 
 from ckptlog.records import CheckpointRecord, Report, RunRecord, TurnRecord
 from ckptlog.report.digest import Numbered
+from ckptlog.report.words import server_words
 
 #: turns of which the checkpoints are listed together: a list for each turn would take more than the records
 _BLOCK = 64
 
 
 class LaneKey(NamedTuple):
-    """Which slot: of the server that wrote source ``source`` (``port`` tells a router's children apart)."""
+    """Which slot: of the server that wrote source ``source``, or as ``server``, of several, into it (``port`` tells a
+    router's children apart)."""
 
     source: int
+    server: str | None
     port: int | None
     slot: int | None
 
@@ -59,9 +62,14 @@ class Lane:
         _ = self.index, self.refused, self.n_ctx, self.used, self._lives_near, self._ended_at
 
     @property
+    def names(self) -> list[str]:
+        """Which of several servers it is a slot of."""
+        return next((server_words(run) for run in self.runs.values()), [])
+
+    @property
     def name(self) -> str:
         slot = "no slot" if self.key.slot is None else f"slot {self.key.slot}"
-        return slot if self.key.port is None else f"{slot}, port {self.key.port}"
+        return ", ".join([slot, *self.names])
 
     @cached_property
     def index(self) -> dict[int, int]:
@@ -204,7 +212,7 @@ def make_lanes(report: Report, turns: Sequence[Numbered]) -> dict[LaneKey, Lane]
         run = runs.get(run_number)
         if slot is None and run is not None and run.n_slots == 1:
             slot = 0
-        key = LaneKey(run.source if run else 0, run.port if run else None, slot)
+        key = LaneKey(run.source if run else 0, run.server if run else None, run.port if run else None, slot)
         if key not in lanes:
             lanes[key] = Lane(key, {})
         if run is not None:
@@ -215,5 +223,5 @@ def make_lanes(report: Report, turns: Sequence[Numbered]) -> dict[LaneKey, Lane]
         lane(item.turn.run, item.turn.slot).turns.append(item)
     for record in report.checkpoints:
         lane(record.run, record.slot).records.append(record)
-    order = sorted(lanes, key=lambda key: (key.source, key.port or 0, key.slot is None, key.slot or 0))
+    order = sorted(lanes, key=lambda key: (key.source, key.server or "", key.port or 0, key.slot is None, key.slot or 0))
     return {key: lanes[key] for key in order if lanes[key].turns}

@@ -35,7 +35,7 @@ def fast_events(data: bytes) -> Iterator[Event]:
     feeder = Feeder(Source("server.log"))
     extractor = Extractor(NEEDED_KINDS, EVIDENCE_KINDS)
     for chunk in (*feeder.feed(data), *feeder.finish()):
-        yield from extractor.events(chunk)
+        yield from extractor.read(chunk).events
 
 
 def number(text: str | None) -> int | float | None:

@@ -43,7 +43,7 @@ def read(data: bytes, *, by_lanes: bool, blocks: bool = False) -> tuple[list[Eve
     feeder = Feeder(Source("server.log"))
     pieces = [data[at : at + PIECE] for at in range(0, len(data), PIECE)]
     chunks = [chunk for piece in pieces for chunk in feeder.feed(piece)] + feeder.finish()
-    events = [event for chunk in chunks for event in extractor.events(chunk)]
+    events = [event for chunk in chunks for event in extractor.read(chunk).events]
     return events, extractor.tally, extractor
 
 
@@ -125,7 +125,7 @@ def test_a_block_of_damaged_lines_is_none() -> None:
     events = []
     for lines in (sound, sound, damaged):
         for chunk in feeder.feed("".join(line + "\n" for line in lines).encode()):
-            events += extractor.events(chunk)
+            events += extractor.read(chunk).events
     assert sum(len(rows_of(event, BLOCK_KINDS["cache_entry"])) for event in events) == 600
     assert extractor.tally.drifted_lines == 300
 
