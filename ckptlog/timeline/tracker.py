@@ -91,6 +91,7 @@ class Tracker:
         """What can be given to the timeline: another program's line may look like one that a server starts with, so
         that a server is only who writes a line with the head of its loggers."""
         assert writer is not None
+        self._told_of_servers([event for event in events if event.kind == DIED])
         waiting = self._waiting.setdefault(writer, [])
         waiting += events
         if any(event.of.func is not None for event in events):
@@ -98,6 +99,15 @@ class Tracker:
             return self._waiting.pop(writer)
         del waiting[:-MAX_UNNAMED]
         return []
+
+    def _told_of_servers(self, deaths: list[Event]) -> None:
+        """What the system says of a process that ended, where only one server's lines are in the log."""
+        if len(self._streams) != 1:
+            return
+        (stream,) = self._streams.values()
+        for event in deaths:
+            if event.line > stream.last_line:
+                stream.take(event)
 
     def feed_waiting(self) -> None:
         """The source is at its end. Where nobody wrote a head, they were cut off."""

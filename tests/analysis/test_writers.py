@@ -319,3 +319,16 @@ def test_the_reports_name_the_servers(tmp_path: Path, recorded: Callable[[str], 
     secret = msgspec.json.encode(redacted(report)).decode()
     assert '"server":"<server-1>"' in secret
     assert not any(name in secret for name in names)
+
+
+def test_the_service_manager_tells_of_a_crash(recorded: Callable[[str], Any], analyse: Callable[..., Analysis]) -> None:
+    """It writes under a name of its own, and is no server."""
+    lines = recorded("b10068/hybrid/append").lines
+    last = max(i for i, line in enumerate(lines) if "processing task" in line)
+    journal = [f"Dec 03 10:00:00 tuba llama-server[24102]: {line}" for line in lines[: last + 3]]
+    end = "Dec 03 10:00:01 tuba systemd[1]: llama.service: Main process exited, code=dumped, status=6/ABRT"
+    turns = analyse([*journal, end]).report.turns
+    assert (turns[-1].outcome, turns[-1].variant) == ("error", "crash")
+    assert analyse(journal).report.turns[-1].outcome != "error"
+    spoke_on = analyse([*journal[:-1], end, journal[-1]]).report.turns
+    assert spoke_on[-1].outcome != "error"
