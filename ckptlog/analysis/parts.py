@@ -173,6 +173,7 @@ class Part:
             or first[0] in SAME_AS
             or len(tracker.streams) != 1
             or source.facts.encoding != "utf-8"
+            or extractor.learner.forms
         ):
             raise Undivided
         stream = tracker.streams[0]

@@ -24,6 +24,7 @@ from ckptlog.events.shape_book import ShapeBook
 from ckptlog.events.shapes import LINE_HEADS, SHAPE_CHARS, LineFilter
 from ckptlog.events.tally import Tally
 from ckptlog.grammar import messages
+from ckptlog.intake.learner import Learner
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.unwrap import Envelope, unwrap
 from ckptlog.intake.writers import Writers
@@ -55,17 +56,23 @@ class Extractor:
         self.windows = WriterWindows()
         self._sampled: dict[str, Envelope] = {}
         self.lanes = Lanes(self.book, blocks or {})
+        self.learner = Learner()
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """The events of one chunk (some may be held back until a later chunk decides them)."""
-        return [event for _, events in self.windows.feed(self.read(chunk)) for event in events]
+        return self._of(self.learner.feed(chunk))
 
     def finish(self) -> list[Event]:
         """The events still held back at the end of the input."""
-        return [event for _, events in self.windows.finish() for event in events]
+        return self._of(self.learner.finish()) + [event for _, events in self.windows.finish() for event in events]
+
+    def _of(self, chunks: Iterable[Chunk]) -> list[Event]:
+        return [event for chunk in chunks for _, events in self.windows.feed(self.read(chunk)) for event in events]
 
     def read(self, chunk: Chunk) -> Reading:
-        """What the chunk's lines say, line by line: ``windows`` puts together the texts that span lines."""
+        """What the lines of a chunk that ``learner`` gave say, one by one: ``windows`` puts together the texts that span lines."""
+        if self.learner.forms:
+            self.tally.around = "other"
         if chunk.first_line <= SAMPLE_LINES:
             self._look_around(chunk)
         if chunk.first_line == 1:

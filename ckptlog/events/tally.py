@@ -24,16 +24,19 @@ class Drift:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over the lines of one source, or of a part of it. ``drift`` is by shape."""
+    """Counts over the lines of one source, or of a part of it. ``drift`` is by shape; ``around`` names what was taken
+    off all lines before they came here, empty for nothing."""
 
     wrappers: dict[str, int] = field(default_factory=dict)
     formats: dict[str, int] = field(default_factory=dict)
     drift: dict[str, Drift] = field(default_factory=dict)
     drifted_lines: int = 0
     unknown_slot_lines: int = 0
+    around: str = ""
 
     def count_form(self, wrapper: str, form: str, count: int = 1) -> None:
         """So many more lines in that wrapper (empty: none) and of that form (empty: not told)."""
+        wrapper = wrapper or self.around
         self.wrappers[wrapper] = self.wrappers.get(wrapper, 0) + count
         if form:
             self.formats[form] = self.formats.get(form, 0) + count

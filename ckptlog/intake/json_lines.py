@@ -118,7 +118,7 @@ def bytes_text(value: Any) -> Text | None:
 
 
 def decode_object(holder: Text, start: int) -> Json | None:
-    """The JSON object that begins at ``start`` of the text and is all of the rest; None if there is none."""
+    """The JSON object that begins at ``start`` of the text and is all of the rest, but for a comma; None if there is none."""
     text = holder.value
     members: dict[str, _Member] = {}
     try:
@@ -132,7 +132,7 @@ def decode_object(holder: Text, start: int) -> Json | None:
             at = _skip(text, end)
             if text[at] == ",":
                 at = _skip(text, at + 1)
-        if text[at + 1 :].strip():
+        if text[at + 1 :].strip() not in ("", ","):
             return None
     except (ValueError, IndexError, RecursionError):
         return None

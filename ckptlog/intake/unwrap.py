@@ -7,7 +7,7 @@ with its numbers replaced), so Lark may take its time; what it finds holds for a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Form = Literal["prefixed", "legacy", "jsonl", "tagged"]
 Family = Literal["slot", "srv", "que", "res", "cmn", "spec", "bare", "tagged"]
 Letter = Literal["E", "W", "I", "D"]
+
+#: with a head of its own, so that it is a server's line for certain
+HEADED: frozenset[Family] = frozenset({"slot", "srv", "que", "res", "cmn", "spec"})
 
 #: a head stands near the start of a line; text of any length may follow, and Lark does not see it
 HEAD_CHARS = 4096
@@ -70,13 +73,42 @@ _LETTERS: dict[str, Letter] = {
 # a tagged line names slot and task behind its text
 _TAGGED_SLOT = re.compile(r"\bid_slot=(-?\d+)")
 _TAGGED_TASK = re.compile(r"\bid_task=(-?\d+)")
-# of each kind of JSON record: the wrapper it is, and where the text is
-_RECORDS = (("MESSAGE", "journald-json"), ("log", "docker-json"), ("message", "json"))
+# of each kind of JSON record: where the text is, and the wrapper it is
+_RECORDS = (
+    ("MESSAGE", "journald-json"),
+    ("log", "docker-json"),
+    # Google's and Loki's exports, and the loggers of Node, Python, Rust and Go
+    *((key, "json") for key in ("message", "msg", "@message", "textPayload", "line", "event", "text")),
+)
+#: behind a record in an array
+_BEHIND = ", \t\r\n"
 
 
 def unwrap(line: str) -> Envelope:
     """The envelope of a physical line, as it came from the reader."""
     return _unwrap(plain_text(line), 0)
+
+
+def is_headed(line: str) -> bool:
+    """Does the line have a head, with nothing before it that no rule knows?"""
+    return _unwrap(plain_text(line), 0, search=False).family in HEADED
+
+
+def heads_in(line: str) -> Iterator[int]:
+    """Where something begins that looks like a message with its head: the server's own prefix, if there is one."""
+    return (found.start() for found in _pattern("EMBEDDED").finditer(line[:HEAD_CHARS]))
+
+
+def known_length(before: str) -> int:
+    """How much of what stands before a head is a wrapper that a rule knows."""
+    tree = _parse(f"{before}_:", "bare")
+    ends = [
+        token.end_pos or 0
+        for node in (tree.children if tree is not None else ())
+        if not isinstance(node, str) and node.data not in _INNER
+        for token in node.scan_values(lambda _: True)
+    ]
+    return min(max(ends, default=0), len(before))
 
 
 def continuation(line: str) -> Callable[[str], str]:
@@ -106,7 +138,7 @@ def _continuation(text: Text, depth: int) -> Callable[[str], str]:
 
 def _inside(text: Text) -> tuple[str, Text] | None:
     """The key and the text of a JSON record of another logger."""
-    if "{" not in text.value or not text.value.rstrip().endswith("}"):
+    if "{" not in text.value or not text.value.rstrip(_BEHIND).endswith("}"):
         return None
     tree = _parse(text.value, "object")
     token = None if tree is None else _Parts(tree, text).token("OBJECT")
@@ -143,14 +175,14 @@ def _outside_pattern(line: str) -> str:
     return rf"^\s*{numbers}\s{{0,{len(outside) - len(kept)}}}" if kept else "^"
 
 
-def _unwrap(text: Text, depth: int) -> Envelope:
+def _unwrap(text: Text, depth: int, *, search: bool = True) -> Envelope:
     line = text.value
     if not line or line.isspace():
         return NOTHING
-    if "{" in line and line.rstrip().endswith("}"):
+    if "{" in line and line.rstrip(_BEHIND).endswith("}"):
         tree = _parse(line, "object")
         if tree is not None:
-            envelope = _object(tree, text, depth)
+            envelope = _object(tree, text, depth, search=search)
             if envelope is not None:
                 return envelope
     tree = _parse(line[:HEAD_CHARS], "headed")
@@ -163,7 +195,7 @@ def _unwrap(text: Text, depth: int) -> Envelope:
     if tree is not None:
         parts = _Parts(tree, text)
         return NOTHING._replace(wrapper=parts.wrapper, port=parts.span("PORT"))
-    return _embedded(text) or _bare(text)
+    return (_embedded(text) if search else None) or _bare(text)
 
 
 @cache
@@ -320,21 +352,22 @@ def _bare(text: Text) -> Envelope:
 def _embedded(text: Text) -> Envelope | None:
     """A record that begins in mid-line, if what stands before it may stand there."""
     head = text.value[:HEAD_CHARS]
-    found = _pattern("EMBEDDED").search(head)
-    if found is None or _pattern("BEFORE").match(head[: found.start()]) is None:
+    # what is quoted is no record
+    start = next((at for at in heads_in(head) if head[max(at - 1, 0) : at] not in ('"', "'")), None)
+    if start is None or _pattern("BEFORE").match(head[:start]) is None:
         return None
-    tree = _parse(head[found.start() :], "headed")
+    tree = _parse(head[start:], "headed")
     if tree is None:
         return None
-    record = _headed(tree, text, found.start())
-    before = _parse(head[: found.start()], "bare")
+    record = _headed(tree, text, start)
+    before = _parse(head[:start], "bare")
     if before is None:
         return record
     parts = _Parts(before, text)
     return record._replace(wrapper=record.wrapper or parts.wrapper, port=record.port or parts.span("PORT"))
 
 
-def _object(tree: Tree[Token], text: Text, depth: int) -> Envelope | None:
+def _object(tree: Tree[Token], text: Text, depth: int, *, search: bool) -> Envelope | None:
     """A line that is a JSON object; None if it is none after all (text in braces)."""
     outer = _Parts(tree, text)
     token = outer.token("OBJECT")
@@ -348,12 +381,12 @@ def _object(tree: Tree[Token], text: Text, depth: int) -> Envelope | None:
         return nothing
     message = record.text("msg")
     if message is not None and record.value("type") == "log":
-        inner = _unwrap(message.stripped(), depth + 1)
+        inner = _unwrap(message.stripped(), depth + 1, search=search)
         return _logged(inner, record, nothing)
     for key, wrapper in _RECORDS:
         message = record.text(key)
         if message is not None:
-            inner = _unwrap(message.stripped(), depth + 1)
+            inner = _unwrap(message.stripped(), depth + 1, search=search)
             return inner._replace(wrapper=outer.wrapper or wrapper, port=inner.port or nothing.port)
     return nothing
 

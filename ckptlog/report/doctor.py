@@ -51,7 +51,9 @@ def _source(page: Page, source: SourceRecord) -> None:
     parts = [plural(source.lines, "line"), f"{source.bytes:,} bytes", form, source.encoding]
     if source.compression:
         parts.append(source.compression)
-    if source.wrapper:
+    if source.wrapper == "other":
+        parts.append("wrapped by a program that ckptlog knows from these lines only")
+    elif source.wrapper:
         parts.append(f"wrapped by {source.wrapper}")
     page.para(safe_text(", ".join(parts)), first="  ", rest=4)
 

@@ -81,6 +81,143 @@ def test_every_wrapper(
     assert found == {}
 
 
+def stamp(i: int) -> str:
+    return f"2026-05-16 {clock(i)}.{i % 1000:03d}"
+
+
+def python_bytes(_: int, line: str) -> str:
+    return repr((line + "\n").encode())
+
+
+def csv(i: int, line: str) -> str:
+    quoted = '"' + line.replace('"', '""') + '"'
+    needed = "," in line or '"' in line
+    return f"{1789090509137 + i},{quoted if needed else line}"
+
+
+def mixed_levels(i: int, line: str) -> str:
+    return f"[{stamp(i)}] [{('info', 'warn', 'error')[i % 3]}]{' ' * (i % 3 == 0)} [llama] {line}"
+
+
+#: forms of programs that no rule knows: they are learned from the log's own lines
+LEARNED: dict[str, Wrap] = {
+    "Docker Desktop": each(lambda i, line: f"{stamp(i)} | {line}"),
+    "Docker Desktop, with containers": each(lambda i, line: f"llama-cpp-1  | {stamp(i)} | {line}"),
+    "podman-compose": each(lambda _, line: f"[llm]        | {line}"),
+    "podman logs --names": each(lambda _, line: f"3f2a9c81be07 {line}"),
+    "docker swarm": each(lambda _, line: f"llama_server.1.x7k2m9q0@node1    | {line}"),
+    "stern": each(lambda _, line: f"llama-7d9f-abcde server {line}"),
+    "kail": each(lambda _, line: f"default/llama-0[server]: {line}"),
+    "journald short-unix": each(lambda i, line: f"1789090509.{i:06d} tuba llama-server[7]: {line}"),
+    "journald export": lambda lines: [
+        x for i, line in enumerate(lines) for x in (f"__CURSOR=s=1;i={i:x}", "_PID=2101", f"MESSAGE={line}", "")
+    ],
+    "a program under journald": each(lambda i, line: f"Dec 03 {clock(i)} tuba swap[24102]: [llama-server] {line}"),
+    "foreman": each(lambda i, line: f"{clock(i)} llama.1   | {line}"),
+    "a clock and a bar": each(lambda i, line: f"{clock(i)} | {line}"),
+    "a tag": each(lambda _, line: f"[MOE] {line}"),
+    "Lemonade": each(lambda i, line: f"{stamp(i)} [Info] (Process) {line}"),
+    "Jan": each(lambda i, line: f"[2026-02-20][{clock(i)}][tauri_plugin_llamacpp::commands][INFO] [llamacpp] {line}"),
+    "Electron, with levels": each(mixed_levels),
+    "Python's logging": each(lambda i, line: f"{stamp(i).replace('.', ',')} - llama - INFO - {line}"),
+    "loguru": each(lambda i, line: f"{stamp(i)} | INFO     | llama_server:_drain:123 - {line}"),
+    "LocalAI": each(lambda i, line: f"10:{i // 60 % 60:02d}PM DBG GRPC(qwen3-127.0.0.1:37391): stderr {line}"),
+    "LocalAI's fields": each(
+        lambda i, line: f'May 16 {clock(i)} DEBUG GRPC stderr id="qwen3" line={json.dumps(line)} caller={{caller.L=153 }}'
+    ),
+    "logfmt": each(lambda i, line: f'time={stamp(i)} level=INFO source=runner.go:212 msg={json.dumps(line)}'),
+    "fluentd": each(
+        lambda i, line: f"2026-05-16T{clock(i)}+00:00\tdocker.llama\t" + json.dumps({"source": "stderr", "log": line})
+    ),
+    "fluent-bit": each(lambda i, line: f"[{i}] kube.llama: [[1789090509.{i:09d}, {{}}], {json.dumps({'log': line})}]"),
+    "JSON, msg": each(lambda i, line: json.dumps({"level": 30, "time": i, "id": f"{i * 7919:x}", "msg": line})),
+    "JSON, @message": each(lambda i, line: json.dumps({"@timestamp": stamp(i), "@message": line})),
+    "JSON, event": each(lambda i, line: json.dumps({"event": line, "level": "info", "timestamp": stamp(i)})),
+    "JSON, an array of records": each(lambda i, line: json.dumps({"insertId": f"{i * 7919:x}", "textPayload": line}) + ","),
+    "JSON, an array of strings": lambda lines: ["[", *(f"  {json.dumps(line)}," for line in lines), "]"],
+    "JSON around a program's line": each(lambda i, line: json.dumps({"log": f"{stamp(i)} [Info] (Process) {line}\n"})),
+    "Python's bytes": each(python_bytes),
+    "CSV": lambda lines: ["timestamp,message", *each(csv)(lines)],
+    "numbered": each(lambda i, line: f"{i + 439}: {line}"),
+    "grep -Hn": each(lambda i, line: f"server.log:{i + 1}:{line}"),
+    "less -N": each(lambda i, line: f"{i + 1:7d} {line}"),
+    "cat -n": each(lambda i, line: f"{i + 1:6d}\t{line}"),
+    "cat -A": each(lambda _, line: f"{line}$"),
+    "a diff": each(lambda _, line: f"+{line}"),
+    "a table": each(lambda _, line: f"| {line} |"),
+    "HTML, line ends": each(lambda _, line: f"{line}<br>"),
+    "non-breaking spaces": each(lambda _, line: line.replace("  ", "\u00a0 ")),
+    "GitHub Actions": each(lambda i, line: f"serve\tRun llama-server\t2026-05-16T{clock(i)}.{i:07d}Z {line}"),
+}
+
+
+@pytest.mark.parametrize("name", ["b11549/hybrid/debug_window", "b8672/plain/lv4"])
+def test_every_wrapper_that_is_learned(
+    name: str, recorded: Callable[[str], Any], analyse: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    log = recorded(name)
+    found = {}
+    for wrapper, wrap in LEARNED.items():
+        lines = [line.replace("\r", "") for line in log.lines]
+        wrong = changed(analyse(lines).report, analyse(wrap(lines)).report, places=False)
+        if wrapper == "journald export":
+            # its other fields stand between the lines of a window
+            wrong = [d for d in wrong if ".mismatch" not in d[0]]
+        if wrong:
+            found[wrapper] = wrong[:3]
+    assert found == {}
+
+
+@pytest.mark.parametrize("wrapper", ["Lemonade", "JSON, an array of strings", "CSV", "a table", "non-breaking spaces"])
+def test_learned_however_it_is_cut(
+    wrapper: str, recorded: Callable[[str], Any], analyse: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    """Start-up lines come before the first head: they are kept back until the form is known."""
+    lines = LEARNED[wrapper](recorded("b8672/plain/lv4").lines)
+    data = "".join(f"{line}\n" for line in lines).encode()
+    whole = analyse(data).report
+    assert len(whole.turns) == len(recorded("b8672/plain/lv4").report.turns)
+    pieces = data.splitlines(keepends=True)
+    assert changed(whole, analyse(b"", pieces=pieces).report) == []
+    assert changed(whole, analyse(b"", pieces=[b"".join(pieces[:77]), b"".join(pieces[77:])]).report) == []
+
+
+def test_two_forms_in_one_log(
+    recorded: Callable[[str], Any], analyse: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    """A second form is learned, too: of the lines before the one that proves it, those with a head are read."""
+    log = recorded("b11549/hybrid/lv4")
+    lines = [f"{i}: {line}" if i < 250 else f"[MOE] {line}" for i, line in enumerate(log.lines)]
+    report = analyse(lines).report
+    assert changed(log.report, report, places=False) == []
+    assert changed(report, analyse(b"", pieces=[f"{line}\n".encode() for line in lines]).report) == []
+
+
+def test_a_copy_that_begins_in_the_middle_of_a_line(
+    recorded: Callable[[str], Any], analyse: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    lines = recorded("b8672/plain/lv4").lines
+    start = next(i for i, line in enumerate(lines) if line.startswith("slot"))
+    wrapped = LEARNED["Jan"](lines[start:])
+    wrapped[0] = lines[start]
+    assert changed(analyse(lines[start:]).report, analyse(wrapped).report, places=False) == []
+
+
+def test_a_prefix_made_up_in_a_prompt_takes_nothing_off(
+    recorded: Callable[[str], Any], analyse: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    """A text that holds heads behind the beginnings of real lines, in a log of a known form and in one that is learned."""
+    log = recorded("b8672/plain/lv4")
+    fakes = [
+        f"{before} slot launch_slot_: id  0 | task {i} | processing task"
+        for before in ("prompt eval time =", "       eval time =", "main", "llama_context")
+        for i in range(5)
+    ]
+    for wrap in (each(lambda _, line: line), LEARNED["podman-compose"], LEARNED["numbered"]):
+        lines = wrap([line for part in (log.lines[:60], fakes, log.lines[60:]) for line in part])
+        assert changed(log.report, analyse(lines).report, places=False) == []
+
+
 STAMPED = re.compile(r"(\d+\.\d\d\.\d{3}\.\d{3}) ([IWED]) (.*)", re.DOTALL)
 COLOURS = {"I": "32", "W": "35", "E": "31", "D": "33"}
 
@@ -123,6 +260,12 @@ PAINTED: dict[str, Wrap] = {
     "colours, escape byte lost": escape_byte_lost,
     "colours as rsyslog spells them": lambda lines: coloured(lines, "#033"),
     "colours as cat -v spells them": lambda lines: coloured(lines, "^["),
+    "colours as a program quotes them": lambda lines: coloured(lines, "\\x1b"),
+    "colours as JSON quotes them": lambda lines: coloured(lines, "\\u001b"),
+    "colours in octal": lambda lines: coloured(lines, "\\033"),
+    "colours as a font shows them": lambda lines: coloured(lines, "\u241b"),
+    "colours as less shows them": lambda lines: coloured(lines, "ESC"),
+    "colours behind an unknown stamp": lambda lines: [f"[MOE] {line}" for line in coloured(lines)],
     "colours under docker compose": lambda lines: [f"llama-1  | {line}" for line in coloured(lines)],
 }
 
