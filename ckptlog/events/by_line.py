@@ -8,7 +8,7 @@ from typing import Any
 from ckptlog.events.event import Event
 from ckptlog.events.free_text import WINDOW_HEADS
 from ckptlog.events.numbers import BEYOND, number_tokens, stamp_us, value
-from ckptlog.events.plan import Planner, parse_message, wording_of
+from ckptlog.events.plan import Planner, html_text, parse_message, wording_of
 from ckptlog.grammar import Refused
 from ckptlog.intake.unwrap import Span, unwrap
 
@@ -21,7 +21,8 @@ def event_by_line(planner: Planner, line_no: int, line: str) -> Event | None:
     try:
         message = parse_message(planner.grammar, envelope)
     except Refused:
-        return None
+        text = html_text(line)
+        return None if text is None else event_by_line(planner, line_no, text)
 
     def number(span: Span | None, convert: Callable[[str], int | None]) -> int | None:
         return None if span is None else convert(line[span.start : span.end])

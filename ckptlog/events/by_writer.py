@@ -30,6 +30,8 @@ class WriterWindows:
 
     def __init__(self) -> None:
         self._windows: defaultdict[int, MismatchWindows] = defaultdict(MismatchWindows)
+        #: from this line on the log is known to have its ``<`` and ``>`` escaped as in HTML
+        self.escaped_from: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -40,7 +42,7 @@ class WriterWindows:
         """The events in order, each list of one writer."""
         chunk, events, owners = reading
         if isinstance(owners, int):
-            return [(owners, self._windows[owners].feed(events, chunk))]
+            return [(owners, self._of(owners).feed(events, chunk))]
         of_event = owners.gather([event.line - chunk.first_line for event in events])
         mine: defaultdict[int, list[Event]] = defaultdict(list)
         for owner, event in zip(of_event, events, strict=True):
@@ -51,9 +53,14 @@ class WriterWindows:
         found = [
             (event.line, owner, event)
             for owner, own_events in mine.items()
-            for event in self._windows[owner].feed(own_events, chunk, owners == owner)
+            for event in self._of(owner).feed(own_events, chunk, owners == owner)
         ]
         return _in_order(found)
+
+    def _of(self, owner: int) -> MismatchWindows:
+        windows = self._windows[owner]
+        windows.escaped_from = self.escaped_from
+        return windows
 
     def finish(self) -> list[Owned]:
         """What was held back, at the end of the input."""

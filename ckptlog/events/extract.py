@@ -87,6 +87,7 @@ class Extractor:
                 self.writers.learn(chunk.lines[events[0].line - chunk.first_line])
                 owners = self.writers.of(chunk.lines)
                 frame = _owned(frame, owners)
+        self.windows.escaped_from = self.book.escaped_from
         return Reading(chunk, events, owners)
 
     def _read(self, frame: pl.DataFrame) -> list[Event]:

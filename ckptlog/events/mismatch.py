@@ -7,19 +7,26 @@ of the prompt and never an event.
 
 from __future__ import annotations
 
+import re
 from operator import attrgetter
 
 import polars as pl
 
 from ckptlog.events.event import Event
+from ckptlog.events.free_text import WINDOW_HEADS
 from ckptlog.intake.reader import Chunk
-from ckptlog.intake.unwrap import continuation
+from ckptlog.intake.surround import form_of
+from ckptlog.intake.unwrap import continuation, is_headed
 
 WINDOW_KINDS = frozenset({"mismatch_old", "mismatch_new"})
 _kind = attrgetter("kind")
 #: a window is a dozen tokens; a dump that goes on longer has lost its other half (a grep'd log)
 MAX_LINES = 2000
 MAX_EVENTS = 200
+#: a time that another program writes
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+#: a line of supervisord's or Dozzle's, which is little more, is not longer
+_STAMP_CHARS = 120
 
 
 class MismatchWindows:
@@ -30,6 +37,10 @@ class MismatchWindows:
         self._old: str | None = None
         self._held: list[Event] = []
         self._chunks: list[tuple[Chunk, pl.Series | None]] = []
+        self._stamps: re.Pattern[str] | None = None
+        self._line_before = ""  # the one in front of the first of these chunks
+        #: from this line on the log is known to have its ``<`` and ``>`` escaped as in HTML
+        self.escaped_from: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -53,6 +64,8 @@ class MismatchWindows:
             self._give_up(out)
         if self._open is None:
             self._chunks.clear()
+            if len(chunk.lines):
+                self._line_before = str(chunk.lines[-1])
         return out
 
     def finish(self) -> list[Event]:
@@ -97,6 +110,8 @@ class MismatchWindows:
 
     def _start(self, event: Event) -> None:
         self._open = event
+        if event.kind == "mismatch_old":
+            self._stamps = self._stamps_before(event)
         event.f["text"] = self._text(event, event.line + 1)
 
     def _give_up(self, out: list[Event]) -> None:
@@ -131,14 +146,33 @@ class MismatchWindows:
         """The window's text: from behind its head up to the line before ``end_line``."""
         first = str(event.f.get("head_text", event.f.get("text") or ""))
         event.f["head_text"] = first
-        parts: list[str] = []
-        for chunk, own in self._chunks:
-            low = max(event.line + 1, chunk.first_line) - chunk.first_line
-            high = min(end_line, chunk.first_line + len(chunk.lines)) - chunk.first_line
-            if low < high:
-                lines = chunk.lines.slice(low, high - low)
-                parts.extend(lines if own is None else lines.filter(own.slice(low, high - low)))
+        parts = self._lines(event.line + 1, end_line)
         if parts:
             inside = continuation(event.text or "")
-            parts = [inside(line) for line in parts]
-        return "\n".join([first, *parts])
+            stamps = self._stamps
+            parts = [inside(line) for line in parts if stamps is None or not stamps.fullmatch(line)]
+        text = "\n".join([first, *parts])
+        if self.escaped_from is None or event.line < self.escaped_from:
+            return text
+        from html import unescape  # not at once: few logs need it
+
+        return unescape(text)
+
+    def _lines(self, first: int, end: int) -> list[str]:
+        """The lines from one number up to another one."""
+        lines: list[str] = []
+        for chunk, own in self._chunks:
+            low, high = (min(max(no - chunk.first_line, 0), len(chunk.lines)) for no in (first, end))
+            if low < high:
+                part = chunk.lines.slice(low, high - low)
+                lines.extend(map(str, part if own is None else part.filter(own.slice(low, high - low))))
+        return lines
+
+    def _stamps_before(self, event: Event) -> re.Pattern[str] | None:
+        """What the stamps look like if another program writes them on lines of their own: one is in front of the event."""
+        before = (self._lines(event.line - 1, event.line) or [self._line_before])[0]
+        if len(before) > _STAMP_CHARS or not _CLOCK.search(before) or before.startswith("{") or is_headed(before):
+            return None
+        head = (event.text or "").partition(WINDOW_HEADS[event.kind])[0]
+        # what stamps the event's own line stamps the line before it, too
+        return None if _CLOCK.search(head) else re.compile(form_of(before.strip()) + r"\s*")

@@ -55,11 +55,23 @@ class Plan:
     open_ended: bool = False
     #: fields can't be read by number position: parse each line of this shape by itself
     by_line: bool = False
+    #: the lines are a message only with the entities of HTML in them undone
+    escaped: bool = False
     keep_text: bool = False
     build: Builder | None = None
     column: int | None = None
     expected: tuple[str, ...] = ()
     literal: str = ""
+
+
+def html_text(line: str) -> str | None:
+    """The line as it was before ``<``, ``>``, ``&`` and quotes in it were escaped for a web page; null if none are."""
+    if "&" not in line:
+        return None
+    from html import unescape  # not at once: few logs need it
+
+    text = unescape(line)
+    return None if text == line else text
 
 
 def token_index(spans: list[tuple[int, int]], span: Span | None) -> int:
@@ -116,6 +128,15 @@ class Planner:
 
     def plan(self, line: str) -> Plan:
         """The plan of the shape that ``line`` is an example of."""
+        plan = self._plan(line)
+        if plan.status in ("drifted", "unknown", "noise") and (text := html_text(line)) is not None:
+            other = self._plan(text)
+            if other.status in ("event", "ignored"):
+                other.escaped, other.by_line, other.build = True, True, None
+                return other
+        return plan
+
+    def _plan(self, line: str) -> Plan:
         envelope = unwrap(line)
         if envelope.family is None:
             return Plan("noise", envelope)

@@ -26,6 +26,8 @@ class ShapeBook:
         self.tally = tally
         self.plans: list[Plan] = []
         self.index: dict[str, int] = {}
+        #: the first line that is a message only with the entities of HTML undone
+        self.escaped_from: int | None = None
         self._refused = 0
         #: plans for shapes that are not remembered, by status
         self._nameless: dict[str, int] = {}
@@ -67,6 +69,8 @@ class ShapeBook:
         """So many more lines of a shape, from ``line`` (the ``no``-th) on; do they give events?"""
         plan = self.plans[number]
         self.count_form(plan, count)
+        if plan.escaped and self.escaped_from is None:
+            self.escaped_from = no
         if plan.status in ("drifted", "unknown"):
             self.count_drift(shape, plan, line, no, count)
         return plan.status == "event"

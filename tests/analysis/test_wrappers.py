@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 import re
 from collections.abc import Callable
@@ -148,6 +149,9 @@ LEARNED: dict[str, Wrap] = {
     "HTML, line ends": each(lambda _, line: f"{line}<br>"),
     "non-breaking spaces": each(lambda _, line: line.replace("  ", "\u00a0 ")),
     "GitHub Actions": each(lambda i, line: f"serve\tRun llama-server\t2026-05-16T{clock(i)}.{i:07d}Z {line}"),
+    "stamps on lines of their own": lambda lines: [
+        x for i, line in enumerate(lines) for x in (f"{stamp(i)} DEBG 'llama-server' stderr output:", line)
+    ],
 }
 
 
@@ -216,6 +220,15 @@ def test_a_prefix_made_up_in_a_prompt_takes_nothing_off(
     for wrap in (each(lambda _, line: line), LEARNED["podman-compose"], LEARNED["numbered"]):
         lines = wrap([line for part in (log.lines[:60], fakes, log.lines[60:]) for line in part])
         assert changed(log.report, analyse(lines).report, places=False) == []
+
+
+def test_escaped_for_a_web_page(
+    recorded: Callable[[str], Any], analyse: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    for name in ("b11549/hybrid/debug_window", "b8672/plain/lv4"):
+        log = recorded(name)
+        report = analyse([html.escape(line).replace("&#x27;", "&#39;") for line in log.lines]).report
+        assert [d for d in changed(log.report, report, places=False) if not d[0].endswith(".model")] == []
 
 
 STAMPED = re.compile(r"(\d+\.\d\d\.\d{3}\.\d{3}) ([IWED]) (.*)", re.DOTALL)
