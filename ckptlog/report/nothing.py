@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from ckptlog.analysis import Analysis
+from ckptlog.intake.unwrap import heads_in
 from ckptlog.report.router import is_router_only
 from ckptlog.report.words import source_name
+
+#: lines from the beginning that are looked through for something like a server's
+_LOOKED_AT = 400
 
 
 def nothing_to_judge(analysis: Analysis) -> list[str]:
@@ -28,6 +32,12 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
         )
     if any(run.source == index for run in analysis.report.runs) or source.format is not None:
         return "holds lines of a llama-server but no turn: nothing was asked of it, or the log ends before that"
+    looks = _first_like_a_servers(analysis, index)
+    if looks is not None:
+        return (
+            f"has lines that look like a llama-server's (line {looks}), but too few with a head (`slot ...: id`, `srv ...:`) "
+            "to tell what stands around them: give them as the server printed them"
+        )
     first = next((line for n in range(1, 6) if (line := analysis.line(index, n)) and line.strip()), "")
     head = first[:4096].lstrip("\ufeff \t")
     if "\x00" in head or sum(char == "\ufffd" for char in head) > len(head) // 10 + 1:
@@ -35,3 +45,11 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
     if head.startswith(("{", "[{")):
         return "is JSON, not a log of llama-server (a request or its answer?)"
     return "holds no line of a llama-server"
+
+
+def _first_like_a_servers(analysis: Analysis, index: int) -> int | None:
+    for number in range(1, min(analysis.report.sources[index].lines, _LOOKED_AT) + 1):
+        line = analysis.line(index, number) or ""
+        if "prompt eval time = " in line or next(heads_in(line), None) is not None:
+            return number
+    return None

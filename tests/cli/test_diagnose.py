@@ -113,6 +113,7 @@ BAD = {
     "other.log": (b"GET / HTTP/1.1 200\nnginx: started\n" * 20, "holds no line of a llama-server"),
     "binary.log": (bytes(range(256)) * 64, "is binary data"),
     "request.json": (b'{"model": "x", "messages": [{"role": "user", "content": "hi"}]}\n', "is JSON"),
+    "prefix.log": (b"llama> prompt eval time =  12.00 ms /  3 tokens\n" * 2, "look like a llama-server's (line 1)"),
     "blank.log": (b"\n\n\n", "holds no line"),
     "nul.log": (b"\0" * 100_000, "is binary data"),
 }
