@@ -75,17 +75,18 @@ class Extractor:
             self.tally.around = "other"
         if chunk.first_line <= SAMPLE_LINES:
             self._look_around(chunk)
+        raw = chunk.lines if chunk.raw is None else chunk.raw
         if chunk.first_line == 1:
-            self.writers.begin(chunk.lines)
-        owners = self.writers.of(chunk.lines)
+            self.writers.begin(raw)
+        owners = self.writers.of(raw)
         frame = _owned(self.filter.numbered(chunk), owners)
         whole = self.lanes or frame.height <= 2 * LEARN_LINES
         events: list[Event] = []
         for at, size in ((0, None),) if whole else ((0, LEARN_LINES), (LEARN_LINES, None)):
             events += self._read(frame.slice(at, size))
             if events and not self.writers.known:
-                self.writers.learn(chunk.lines[events[0].line - chunk.first_line])
-                owners = self.writers.of(chunk.lines)
+                self.writers.learn(raw[events[0].line - chunk.first_line])
+                owners = self.writers.of(raw)
                 frame = _owned(frame, owners)
         self.windows.escaped_from = self.book.escaped_from
         return Reading(chunk, events, owners)

@@ -68,7 +68,7 @@ class Learner:
         if not self.forms:
             return held
         # up to the line that decided all lines are read alike; other forms are looked for behind it
-        return [*(chunk._replace(lines=self._taken_off(chunk.lines)) for chunk in held[:-1]), self._bared(chunk, decided)]
+        return [*(_bare(chunk, self._taken_off(chunk.lines)) for chunk in held[:-1]), self._bared(chunk, decided)]
 
     def finish(self) -> list[Chunk]:
         """No more lines: what is still kept back."""
@@ -78,7 +78,7 @@ class Learner:
             if proofs >= LEAST_PROOFS and proofs > self._plain:
                 self.forms = [form]
         held, self._held = self._held, []
-        return [chunk._replace(lines=self._taken_off(chunk.lines)) for chunk in held] if self.forms else held
+        return [_bare(chunk, self._taken_off(chunk.lines)) for chunk in held] if self.forms else held
 
     def _look(self, chunk: Chunk) -> int | None:
         """How many of the chunk's lines it took to decide; null if they were not enough."""
@@ -155,7 +155,7 @@ class Learner:
                 done = start + at
                 self._learn(form)
         pieces.append(self._taken_off(lines.slice(done)))
-        return chunk._replace(lines=pl.concat(pieces))
+        return _bare(chunk, pl.concat(pieces))
 
     def _is_enough(self) -> bool:
         return self._looks >= MOST_LOOKS or len(self.forms) >= MOST_FORMS or len(self._votes) > MOST_VOTED
@@ -188,6 +188,10 @@ class Learner:
                 lines = lines.scatter(has.arg_true(), bare)
                 left &= ~has
         return lines
+
+
+def _bare(chunk: Chunk, lines: pl.Series) -> Chunk:
+    return chunk._replace(lines=lines, raw=chunk.lines)
 
 
 def _with_heads(lines: pl.Series) -> list[tuple[int, str]]:

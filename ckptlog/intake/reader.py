@@ -37,12 +37,14 @@ class Chunk(NamedTuple):
     """Whole physical lines, without ``\\n`` and the ``\\r`` before it; a NUL or lone CR is kept.
 
     ``lines`` is a String series named ``line``; ``first_line`` is the 1-based number of its first;
-    ``offset`` is where that line starts, in bytes after decompression (UTF-16: after recoding).
+    ``offset`` is where that line starts, in bytes after decompression (UTF-16: after recoding). ``raw`` are the lines
+    as they stand in the file, where something was taken off.
     """
 
     lines: pl.Series
     first_line: int
     offset: int
+    raw: pl.Series | None = None
 
 
 class Feeder:
