@@ -136,7 +136,7 @@ def _turn(world: World, contents: Contents, turn: Turn, result: Followed) -> Non
     before = (slot.n_tokens, list(slot.checkpoints), slot.memory.mark())
     played = world.play(turn, n_common or 0, starts, turn.batch_starts)
     learned = Learned(turn, n_common, starts, foreign_cuts=foreign)
-    if not _agrees(world.rules, turn, played) and turn.list_known and n_common is not None:
+    if not agrees(world.rules, turn, played) and turn.list_known and n_common is not None:
         # slot files come and go without a line up to b11434: would one explain it?
         after = (slot.n_tokens, slot.checkpoints, slot.memory.mark())
         slot.n_tokens, slot.checkpoints = before[0], before[1]
@@ -144,7 +144,7 @@ def _turn(world: World, contents: Contents, turn: Turn, result: Followed) -> Non
         unseen = _unseen_file(world, turn, slot)
         world.other_step(unseen)
         again = world.play(turn, n_common, starts, turn.batch_starts)
-        if _agrees(world.rules, turn, again):
+        if agrees(world.rules, turn, again):
             played, learned.unseen = again, unseen
         else:
             slot.n_tokens, slot.checkpoints = after[0], after[1]
@@ -180,14 +180,19 @@ def _common_from_outcome(world: World, turn: Turn) -> int | None:
 
 
 def _judge(turn: Turn, n_common: int | None, played: Played, result: Followed) -> None:
-    if n_common is None or not turn.list_known or (turn.n_cached is None and turn.ops is None):
+    if not is_judged(turn, n_common):
         return
     result.n_judged += 1
-    if not _agrees(result.rules, turn, played):
+    if not agrees(result.rules, turn, played):
         result.mismatches.append(Mismatch(turn, played.n_cached, turn.ops, tuple(played.ops())))
 
 
-def _agrees(rules: Rules, turn: Turn, played: Played) -> bool:
+def is_judged(turn: Turn, n_common: int | None) -> bool:
+    """Does the log show enough of a turn to hold the model against it?"""
+    return n_common is not None and turn.list_known and not (turn.n_cached is None and turn.ops is None)
+
+
+def agrees(rules: Rules, turn: Turn, played: Played) -> bool:
     """Same reuse point and same list operations; the log's are kept kind by kind, and within a kind the
     order counts."""
     if turn.n_cached is not None and played.n_cached != turn.n_cached:

@@ -71,7 +71,7 @@ def _settings(run: model.Run, rules: Rules) -> Settings:
         every_nt=rules.default_every_nt,
         n_swa=n_swa,
         swa_full=run.swa_full,
-        n_batch=run.n_batch or N_BATCH,
+        n_batch=run.n_batch or max(N_BATCH, run.cuts.largest if run.cuts is not None else 0),
         n_ubatch=run.n_ubatch or N_UBATCH,
     )
     if rules.create in ("near-end", "near-end-n0"):

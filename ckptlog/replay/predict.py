@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ckptlog.replay.content import Span
-from ckptlog.replay.follow import Followed, Learned
+from ckptlog.replay.follow import Followed, Learned, agrees
 from ckptlog.replay.inputs import Adopt, Clear, Load, Save, Turn
 from ckptlog.replay.world import Played, World
 from ckptlog.server import policy
@@ -25,7 +25,9 @@ class Predicted:
     """One turn under other flags: ``n_cached`` if certain, else ``low``/``high`` bound it.
 
     ``likely``: with the user starts that are known and no others, inside the bounds; ``restored``:
-    n_tokens of the checkpoint it resumes from then; ``n_common`` as replayed.
+    n_tokens of the checkpoint it resumes from then; ``n_common`` as replayed. ``as_logged``: asked of the
+    log's own flags only: whether the reuse and the list came out as the log shows them, with the batches cut
+    where the rules say and not where the log does.
     """
 
     turn: Turn
@@ -34,6 +36,7 @@ class Predicted:
     low: int
     high: int
     restored: int | None = None
+    as_logged: bool = True
 
     @property
     def n_cached(self) -> int | None:
@@ -88,6 +91,7 @@ class _Predictor:
         self.doubts: dict[int, Doubt] = {}
         self.stored: dict[object, Doubt] = {}
         self.is_swa = settings.memory == "swa"
+        self.is_own = settings == followed.run.settings and self.rules is followed.rules
 
     def play(self) -> Prediction:
         learned = iter(self.followed.learned)
@@ -125,6 +129,8 @@ class _Predictor:
         played = self.world.play(turn, n_common, learned.user_starts, None, learned.foreign_cuts)
         n_cached = played.n_cached
         predicted = Predicted(turn, learned.n_common, n_cached, n_cached, n_cached)
+        if self.is_own:
+            predicted.as_logged = agrees(self.rules, turn, played)
         if played.start.restored:
             predicted.restored = played.start.restored.n_tokens
         if self.bounds and not turn.list_known and played.start.threshold is not None:

@@ -81,14 +81,15 @@ def is_costly(turn: Predicted) -> bool:
     return is_costly_turn(turn.n_common, turn.likely, turn.turn.n_prompt)
 
 
-def totals(followed: Followed, prediction: Prediction) -> Totals:
-    """Add up a prediction against what the log shows."""
+def totals(followed: Followed, prediction: Prediction, own: Prediction) -> Totals:
+    """Add up a prediction against what the log shows; left out are turns that come out otherwise than in the
+    log under its ``own`` flags already."""
     result = Totals(prediction.settings, ram_mib=ram_mib(followed, prediction))
     if prediction.bounded:
         result.n_open = sum(predicted.low != predicted.high for predicted in prediction.turns)
-    for predicted in prediction.turns:
+    for predicted, known in zip(prediction.turns, own.turns, strict=True):
         turn = predicted.turn
-        if not turn.completion:
+        if not turn.completion or not known.as_logged:
             continue
         result.n_cached += predicted.likely
         result.n_costly += is_costly(predicted)
@@ -142,7 +143,7 @@ class Alternatives:
     def totals(self, settings: Settings) -> Totals:
         """The same, added up."""
         if settings not in self._totals:
-            self._totals[settings] = totals(self.followed, self.under(settings))
+            self._totals[settings] = totals(self.followed, self.under(settings), self.under(self.own))
         return self._totals[settings]
 
     def needed_count(self, index: int) -> Needed | None:

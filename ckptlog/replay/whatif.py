@@ -13,11 +13,11 @@ import msgspec
 
 from ckptlog.errors import NothingToJudge, UsageError
 from ckptlog.records import SCHEMA, SourceRecord, Tool, TurnRecord
-from ckptlog.replay.follow import Followed, follow_all
+from ckptlog.replay.follow import Followed, follow_all, is_judged
 from ckptlog.replay.from_timeline import NotReplayable, run_from_timeline
 from ckptlog.replay.inputs import Turn
 from ckptlog.replay.loss import is_costly_loss, is_costly_turn
-from ckptlog.replay.predict import predict
+from ckptlog.replay.predict import Prediction, predict
 from ckptlog.replay.sweep import Alternatives, Together, Totals, ms_per_token, ram_mib, sweep
 from ckptlog.replay.verdicts import Verdicts
 from ckptlog.server.builds import flag_exists
@@ -149,10 +149,12 @@ class WhatIf(msgspec.Struct, omit_defaults=True):
 
 @dataclass(slots=True)
 class Replayed:
-    """One run, followed under every set of rules that fits the log equally well, newest first."""
+    """One run, followed under every set of rules that fits the log equally well, newest first; and what the
+    first of them says under the log's own flags."""
 
     run: model.Run
     followed: list[Followed]
+    own: Prediction
 
     @property
     def first(self) -> Followed:
@@ -171,7 +173,8 @@ def replay_runs(runs: Sequence[model.Run]) -> tuple[list[Replayed], list[Skipped
             skipped.append(Skipped(run.no, str(error)))
             continue
         if converted.turns:
-            found.append(Replayed(run, follow_all(converted)[:BUILDS_TRIED]))
+            followed = follow_all(converted)[:BUILDS_TRIED]
+            found.append(Replayed(run, followed, predict(followed[0], converted.settings, bounds=False)))
         else:
             skipped.append(Skipped(run.no, "no prompt was processed in it"))
     return found, skipped
@@ -222,11 +225,15 @@ def whatif_of(
 
 
 def _reproduced(replayed: Sequence[Replayed]) -> Reproduced:
-    partings = [
-        Parting(item.run.no, m.turn.slot, m.turn.task, m.turn.n_cached, m.n_cached)
-        for item in replayed
-        for m in item.first.mismatches
-    ]
+    partings: list[Parting] = []
+    for item in replayed:
+        parted = {id(m.turn): m.n_cached for m in item.first.mismatches}
+        for predicted in item.own.turns:
+            turn = predicted.turn
+            if not predicted.as_logged and is_judged(turn, predicted.n_common):
+                parted.setdefault(id(turn), predicted.likely)
+            if id(turn) in parted:
+                partings.append(Parting(item.run.no, turn.slot, turn.task, turn.n_cached, parted[id(turn)]))
     judged = sum(item.first.n_judged for item in replayed)
     return Reproduced(judged, judged - len(partings), partings[:20])
 
@@ -308,9 +315,8 @@ def _turns(
 ) -> tuple[list[WhatIfTurn], WhatIfSummary]:
     followed = item.followed if build is None else [replace(f, rules=rules_at(build)) for f in item.followed]
     predictions = [predict(f, settings, f.rules) for f in followed]
-    now = predict(item.first, item.first.run.settings, bounds=False)
     summary = WhatIfSummary(
-        0, 0.0, ram_mib(item.first, predictions[0]), ram_mib(item.first, now), n_saved_range=(0, 0)
+        0, 0.0, ram_mib(item.first, predictions[0]), ram_mib(item.first, item.own), n_saved_range=(0, 0)
     )
     turns = []
     for at, predicted in enumerate(predictions[0].turns):
@@ -319,6 +325,9 @@ def _turns(
             continue
         same = [prediction.turns[at] for prediction in predictions]
         low, high = min(p.low for p in same), max(p.high for p in same)
+        if not item.own.turns[at].as_logged:
+            # what does not tell what was can't tell what would be
+            low, high = 0, predicted.n_common if predicted.n_common is not None else turn.n_prompt
         exact = low if low == high else None
         known = predicted.n_common
         verdict = verdicts.of(item.run.no, turn.slot, turn.task)

@@ -279,6 +279,20 @@ class Turn(msgspec.Struct):
     stale: tuple[str, int, str | None] | None = None
 
 
+class Cuts(msgspec.Struct):
+    """What the prompts of a run have shown of the sizes of its batches so far (``batch_sizes``)."""
+
+    #: distances from the end at which all were cut that are longer; null before the first
+    distances: set[int] | None = None
+    #: how much of a prompt was evaluated, at most: a cut further from its end would not have shown
+    reach: int = 0
+    #: n_ubatch is at most this: a batch that ended so far before the end made no checkpoint
+    most: int | None = None
+    #: full batches by size, and the largest step from one to the next
+    full: dict[int, int] = {}
+    largest: int = 0
+
+
 class Run(msgspec.Struct):
     """One server process, as far as the log describes it."""
 
@@ -309,6 +323,8 @@ class Run(msgspec.Struct):
     n_ctx_slot: int | None = None
     n_batch: int | None = None
     n_ubatch: int | None = None
+    #: where the log does not print them: what they are learned from
+    cuts: Cuts | None = None
     kv_unified: bool | None = None
     #: a slot's share of -c, where it gets less than that: the model was not trained for so much, or
     #: --kv-unified-per-slot says so

@@ -50,7 +50,8 @@ def user_starts(run: Run, turn: Turn) -> tuple[list[int], bool]:
             before, start = starts[i - 1], starts[i]
             if start == n_prompt - 4:
                 continue
-            size = _may_be_a_size(start - before) or _may_be_a_size(n_prompt - 4 - start)
+            left = n_prompt - start
+            size = _may_be_a_size(start - before) or _may_be_a_size(left - 4) or _may_be_a_size(left)
             foreign = turn.n_alone is not None and i > turn.n_alone and start not in created
             (open_starts if size or foreign else found).append(start)
         return found, not open_starts or (bool(found) and open_starts[0] > found[0])

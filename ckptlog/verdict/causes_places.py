@@ -190,7 +190,12 @@ class CheckpointsSparse(CauseRule):
         elif few_places:
             text += f" {_few_places(case)}"
         elif hidden:
-            text += _perhaps_hidden(run)
+            text += _perhaps_hidden(run, turn)
+        elif not turn.starts.user:
+            text += (
+                " Checkpoints were made only near the end of each prompt: no place where a message begins is known, as "
+                "with raw /completion prompts or an unknown template."
+            )
         else:
             text += (
                 " No message is known to begin in between, so there was no place for a checkpoint: the change lies deep "
@@ -209,16 +214,18 @@ class CheckpointsSparse(CauseRule):
             text += f" {words}" if words else ""
             todo += upgrade
         if not missed and not few_places:
-            todo.insert(0 if closer is None else 1, fixes.shorter_messages())
+            better = fixes.shorter_messages() if turn.starts.user or hidden else fixes.use_chat_endpoint(run)
+            todo.insert(0 if closer is None else 1, better)
         return Finding(self.name, text, "derived" if missed else "inferred", todo, not_helping(case))
 
 
-def _perhaps_hidden(run: Run) -> str:
+def _perhaps_hidden(run: Run, turn: Turn) -> str:
     """Where the log can't tell whether a message begins: the spacing would have kept a checkpoint from it."""
     spacing = f" ({run.checkpoints_min_step:,})" if run.checkpoints_min_step is not None else ""
+    raw = "" if turn.starts.user else ", or the server was not told where messages begin (a raw /completion prompt)"
     return (
         f" No message is known to begin in between, but one within the spacing{spacing} of the checkpoint before it would "
-        "not show. If there is none, the change lies deep inside one long message."
+        f"not show. If there is none, the change lies deep inside one long message{raw}."
     )
 
 

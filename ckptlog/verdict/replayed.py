@@ -68,10 +68,13 @@ def _number_run(run: Run, failed: list[TurnRecord]) -> None:
     alternatives = Alternatives(followed)
     index = {(turn.slot, turn.task): i for i, turn in enumerate(followed.run.turns)}
     wrong = {(m.turn.slot, m.turn.task) for m in followed.mismatches}
+    own = alternatives.under(alternatives.own).turns
     for record in failed:
         key = (record.slot, record.task)
         if record.slot is None or record.task is None or key not in index or key in wrong:
             continue
+        if not own[index[record.slot, record.task]].as_logged:
+            continue  # what does not tell what was can't tell what would be
         found = _fixes(run, alternatives, followed, index[record.slot, record.task], record)
         if found is not None:
             record.fixes = fixes.listed(found)
