@@ -92,7 +92,8 @@ class ListKeeper:
             self.memory_hint(run, e)
             # what is erased was there: the list was not what the log had shown
             _forget_entry(state, turn)
-            state.list_known = turn.before_known = False
+            turn.before_known = False
+            state.list_known = turn.forced is not None  # (the sweep ends with an empty list)
             if turn.before is not None:
                 turn.before.append(checkpoint)
         state.kill(checkpoint, cast(Fate, fate), e.line, e.text, turn)

@@ -139,9 +139,10 @@ class PromptMessages(StreamState):
             turn.restore_failed = quote(e.line, e.text)
 
     def on_forcing_full(self, e: Event) -> None:
-        _, turn = self._turn(e)
-        if turn is not None:
+        state, turn = self._turn(e)
+        if state is not None and turn is not None:
             turn.forced = quote(e.line, e.text)
+            state.list_known = True  # no checkpoint fitted, and the sweep takes them all
 
     def on_need_one_token(self, e: Event) -> None:
         _, turn = self._turn(e)

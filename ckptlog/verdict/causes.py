@@ -7,7 +7,7 @@ what to capture next time.
 from __future__ import annotations
 
 from ckptlog.verdict import fixes
-from ckptlog.verdict.case import Case
+from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.causes_gone import (
     CacheLoadFailed,
     CheckpointEvicted,
@@ -49,6 +49,9 @@ class Unknown(CauseRule):
         if not turn.list_visible:
             text = "The log's level hides the checkpoint messages, so it can't tell why."
             missing = ["why the server could not resume (run with -lv 4)"]
+        elif _list_empty(case):
+            text = _empty_list(case)
+            missing = ["why no checkpoint had been made"]
         elif not turn.before_known:
             text = "The log begins after this slot's checkpoints were made (or lines are missing), so it can't tell why."
             text += self._nearest(case)
@@ -59,12 +62,21 @@ class Unknown(CauseRule):
                 "same with its beginning changed. The log does not tell which."
             )
             missing = [] if case.costly is False else ["how much of the prompt the slot held"]
+        elif _sizes_missing(case):
+            text = (
+                f"No checkpoint lay before {case.parting}. Whether a message begins before it, where one could have been "
+                "made, this log can't tell: it begins behind the lines that print n_batch and n_ubatch, and so any cut of "
+                "a prompt may be a full batch's end."
+            )
+            missing = ["n_batch and n_ubatch (capture it from the server's start, with -lv 4)"]
         else:
             text = "None of the known reasons fits what the log shows."
             missing = ["why the server could not resume (LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence)"]
         todo = []
-        if case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain":
-            todo.append(fixes.upgrade(9981, "checkpoints are made wherever a user message begins there"))
+        old = case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain"
+        if old and not case.run.swa_full and (turn.before or turn.invalidated):
+            what = "checkpoints are made wherever a user message begins there (in chat requests, not in raw prompts)"
+            todo.append(fixes.upgrade(9981, what))
         return Finding(self.name, text, "inferred", todo, not_helping(case), missing)
 
     @staticmethod
@@ -79,6 +91,42 @@ class Unknown(CauseRule):
             f" {which} at token {min(beyond):,}, {min(beyond) - case.common[0]:,} tokens beyond the point where the "
             "prompts part."
         )
+
+
+def _list_empty(case: Case) -> bool:
+    """Was there no checkpoint at all when the server looked for one? What does not fit is swept, a line each (policy,
+    section 2, step 6; up to b6628 without one)."""
+    turn = case.turn
+    if turn.forced is None or turn.checks or turn.invalidated or turn.before:
+        return False
+    return turn.before_known or all(rules.invalidate != "window" for rules in rules_of(case.run))
+
+
+def _empty_list(case: Case) -> str:
+    """The search found an empty list: what the turn before says of why it was."""
+    text = "The slot's list of checkpoints was empty when the server looked for one."
+    before, run = case.turn.previous, case.run
+    if run.swa_full:
+        return f"{text} Under --swa-full none is made."
+    if before is None or before.created or not before.list_visible or before.cache_loaded:
+        return text
+    left_at = before.n_released
+    if before.ended != "release" and not before.prompt_done and left_at is not None:
+        return f"{text} The turn before had been left at token {left_at:,} of its prompt, before a place for one."
+    if before.batch_starts and before.prompt_done:
+        text += (
+            " The turn before had processed its prompt to the end and made none, as with /infill requests, or with "
+            "--ctx-checkpoints 0."
+        )
+    return text
+
+
+def _sizes_missing(case: Case) -> bool:
+    """Is where messages begin not known for want of the sizes of batches?"""
+    run, starts = case.run, case.turn.starts
+    if run.n_batch is not None and run.n_ubatch is not None:
+        return False
+    return run.build_min >= 9306 and starts.first_born is not None and starts.complete and not starts.sure
 
 
 #: in the order in which they are tried
