@@ -12,6 +12,7 @@ from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss, n_deleted
 from ckptlog.report.words import duration, plural, title
 from ckptlog.verdict.causes_held import SWAPPED
+from ckptlog.verdict.parted import PARTED
 from ckptlog.verdict.returning import PURGED, SLEPT
 
 #: flags of which a larger value also does what a smaller one would have done
@@ -144,6 +145,10 @@ def _next_to_nothing(turn: TurnRecord) -> bool:
     return turn.n_cached is not None and (turn.n_processed or 0) >= 19 * turn.n_cached
 
 
+def _is_parted(turn: TurnRecord) -> bool:
+    return any(evidence.says.endswith(PARTED) for evidence in turn.evidence)
+
+
 @dataclass(frozen=True)
 class Selection:
     """Some turns of a log, by ``--where``: their places in the whole log, from 1, of ``total``."""
@@ -252,6 +257,15 @@ class Digest:
     @cached_property
     def slow(self) -> list[Numbered]:
         """Long waits for new tokens in turns that lost nothing to speak of; empty where there is a finding."""
+        return [item for item in self._long_waits if not _is_parted(item.turn)]
+
+    @cached_property
+    def parted(self) -> list[Numbered]:
+        """Long waits for tokens behind a change, which the slot had held in another version."""
+        return [item for item in self._long_waits if _is_parted(item.turn)]
+
+    @cached_property
+    def _long_waits(self) -> list[Numbered]:
         if self.findings or self.rewritten:
             return []
         slept = {item.number for item in self.slept}

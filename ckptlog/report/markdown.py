@@ -16,11 +16,13 @@ from ckptlog.report.loss import loss
 from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
+    PARTED_ADVICE,
     SLOW_ADVICE,
     cancelled_words,
     forced_words,
     harmless_words,
     mismatch_words,
+    parted_words,
     place,
     purged_words,
     quoted,
@@ -148,6 +150,10 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
     elif what.unjudged:
         unjudged = plural(len(what.unjudged), "turn")
         first = f"Nothing wrong was found, but of {unjudged} the log does not tell."
+    elif what.parted:
+        first = f"Slow, for what was held was rewritten: {parted_words(what)}"
+        notes += [escape(cancelled_words(what))] if what.cancelled else []
+        todo = [escape(PARTED_ADVICE)]
     elif what.slow:
         first = f"Slow, but not the cache's fault: {slow_words(what)}"
         notes += [escape(cancelled_words(what))] if what.cancelled else []  # perhaps because of that

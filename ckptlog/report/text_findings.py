@@ -229,10 +229,28 @@ SLOW_ADVICE = (
 
 def slow_words(what: Digest) -> str:
     """How long the new tokens took where nothing of the cache was lost."""
-    tokens = sum(item.turn.n_processed or 0 for item in what.slow)
-    ms = sum(item.turn.prompt_ms or 0 for item in what.slow)
-    where = f", in {_which(what.slow)}" if len(what.turns) > 1 else ""
-    return f"{tokens:,} new tokens took {duration(ms)} ({speed(tokens, ms)}){where}."
+    return _took(what, what.slow, "new tokens")
+
+
+#: what to do about a conversation that is rewritten
+PARTED_ADVICE = (
+    "Find what rewrites the conversation: a client that drops, shortens or edits older messages or tool results. All that "
+    "follows the first change has to be read again, whatever the flags. If these are several conversations that begin "
+    "alike, give each a slot of its own (--parallel)."
+)
+
+
+def parted_words(what: Digest) -> str:
+    """How long the tokens behind a change took, and where the longest of these prompts parts from what was held."""
+    longest = max(what.parted, key=lambda item: item.turn.prompt_ms or 0).turn
+    return f"{_took(what, what.parted, 'tokens behind a change')} {safe_text(longest.explanation)}".rstrip()
+
+
+def _took(what: Digest, turns: list[Numbered], which: str) -> str:
+    tokens = sum(item.turn.n_processed or 0 for item in turns)
+    ms = sum(item.turn.prompt_ms or 0 for item in turns)
+    where = f", in {_which(turns)}" if len(what.turns) > 1 else ""
+    return f"{tokens:,} {which} took {duration(ms)} ({speed(tokens, ms)}){where}."
 
 
 def harmless_words(what: Digest) -> str:

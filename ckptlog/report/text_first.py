@@ -10,9 +10,11 @@ from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
     HEADLINE_LINES,
+    PARTED_ADVICE,
     SLOW_ADVICE,
     cancelled_words,
     fix_words,
+    parted_words,
     purged_words,
     rewritten_words,
     slept_words,
@@ -96,6 +98,10 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(
             f"Nothing wrong was found, but of {unjudged} the log does not tell.", "  ", style="bold yellow"
         )
+    elif what.parted:
+        page.para(f"Slow, for what was held was rewritten: {parted_words(what)}", "  ", style="bold yellow")
+        _cancelled(page, what)
+        page.para(PARTED_ADVICE, first="  Do:  ")
     elif what.slow:
         page.para(f"Slow, but not the cache's fault: {slow_words(what)}", first="  ", style="bold yellow")
         _cancelled(page, what)  # perhaps because of that

@@ -193,8 +193,8 @@ class CheckpointsSparse(CauseRule):
             text += _perhaps_hidden(run, turn)
         elif not turn.starts.user:
             text += (
-                " Checkpoints were made only near the end of each prompt: no place where a message begins is known, as "
-                "with raw /completion prompts or an unknown template."
+                " No place where a message begins is known in between, as with raw /completion prompts or an unknown "
+                "template: there, checkpoints are made only near a prompt's end."
             )
         else:
             text += (

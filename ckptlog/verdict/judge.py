@@ -14,6 +14,7 @@ from ckptlog.verdict.causes import find_cause
 from ckptlog.verdict.causes_held import SlotSwapped
 from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
+from ckptlog.verdict.parted import parted_hint
 from ckptlog.verdict.returning import WORTH_TELLING, returning_hint
 from ckptlog.verdict.room import larger_context
 from ckptlog.verdict.rule import Finding
@@ -183,7 +184,8 @@ def _restored(case: Case) -> Finding | None:
     elif case.costly:
         found = find_cause(case)
         if found.cause != "unknown":
-            finding = Finding("", found.explanation, "observed")  # that it was restored is as sure as before
+            text = f"{parted_hint(case)} {found.explanation}".lstrip()
+            finding = Finding("", text, "observed")  # that it was restored is as sure as before
     q = turn.restored_quote
     if q is not None:
         case.quote(q.line, q.text, "evaluation went on from here")
@@ -206,7 +208,7 @@ def _hint(case: Case, judged: Judged, what: str | None) -> str:
     """What may have been lost before a turn that is healthy as far as the log shows."""
     if judged.outcome == "cold" or (judged.outcome == "reused" and what == "other-conversation"):
         return returning_hint(case)
-    return ""
+    return parted_hint(case) if judged.outcome in ("reused", "restored") else ""
 
 
 def _n_lost(case: Case, judged: Judged) -> int | None:

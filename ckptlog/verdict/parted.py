@@ -1,0 +1,33 @@
+"""A prompt that parts from what the slot held in its middle and is about as long: not new, but rewritten."""
+
+from __future__ import annotations
+
+from ckptlog.verdict.case import Case
+from ckptlog.verdict.returning import WORTH_TELLING
+
+#: evidence that says so stands on a turn whose evaluated tokens the slot had held in another version
+PARTED = "what follows, the slot held in another version"
+#: tokens behind the change; of fewer nobody asks
+LEAST_BEHIND = 512
+#: how much longer one version of what follows may be than the other
+ALIKE = 2
+
+
+def parted_hint(case: Case) -> str:
+    """A sentence on where they part; empty if what was evaluated adds to what the slot held, or has nothing to do with it."""
+    turn = case.turn
+    if case.common is None or not turn.n_held or turn.n_prompt is None or (turn.n_processed or 0) < WORTH_TELLING:
+        return ""
+    high = case.common[1]
+    old, new = turn.n_held - high, turn.n_prompt - high
+    if min(old, new) < LEAST_BEHIND or not old <= new * ALIKE or not new <= old * ALIKE:
+        return ""
+    if high * 10 < turn.n_held:
+        return ""  # hardly anything in common: another conversation, or its beginning changed
+    quote = turn.selected_quote or turn.memory_state_quote or turn.restored_quote
+    if quote is not None:
+        case.quote(quote.line, quote.text, f"the prompts part at {case.parting}; {PARTED}")
+    return (
+        f"The prompt ({turn.n_prompt:,} tokens) parts from what the slot held ({turn.n_held:,}) in its middle, at "
+        f"{case.parting}: {PARTED} (or it is another conversation that begins alike)."
+    )
