@@ -341,6 +341,8 @@ class Run(msgspec.Struct):
     shift_unsupported: bool = False
     #: started with --embeddings: it then answers embedding, rerank and chat requests alike
     embeds: bool = False
+    #: Ollama runs it, and sets its flags
+    ollama: bool = False
     slots_debug: bool = False
     verbosity: int | None = None
     start_seen: bool = False

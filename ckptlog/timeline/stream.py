@@ -45,6 +45,10 @@ def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
 class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMessages):
     """One server's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
 
+    def on_ollama(self, e: Event) -> None:
+        """The program that started the server, which sets its flags, prints into the same log."""
+        self._need_run().ollama = True
+
     def take(self, e: Event) -> None:
         """An event that may begin a run, narrows the build's bracket, or says something of the server."""
         run = self.run
@@ -106,7 +110,8 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
 
     def _begin(self, e: Event) -> Run:
         self._reset()
-        self.run = self.tracker.new_run(self.writer, self.port, e.line)
+        before, self.run = self.run, self.tracker.new_run(self.writer, self.port, e.line)
+        self.run.ollama = before is not None and before.ollama
         return self.run
 
     @property

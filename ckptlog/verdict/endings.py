@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.timeline.model import Run, Turn
+from ckptlog.timeline.model import Turn
 from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.crash import crashed
 from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged
-from ckptlog.verdict.room import larger_context, most_of_a_slot, no_more
+from ckptlog.verdict.room import ANSWER, fewer_slots, larger_context, no_more
 from ckptlog.verdict.rule import Finding
 from ckptlog.verdict.showing import present
 
@@ -44,12 +44,10 @@ def rejection(case: Case, judged: Judged) -> Finding:
     if n_prompt is None:
         todo, not_todo = [shorter], []
     else:
-        larger = larger_context(run, n_prompt + 1024, n_prompt + 1)
+        larger = larger_context(run, n_prompt + ANSWER, n_prompt + 1, n_prompt + 1)
         todo = present(shorter, larger) if near else present(larger, shorter)
         not_todo = present(no_more(run, n_prompt + 1))
-    fewer = _fewer_slots(run, n_prompt, limit)
-    if fewer is not None:
-        todo.insert(0, fewer)
+    todo = present(fewer_slots(run, None if n_prompt is None else n_prompt + 1, limit), *todo)
     not_todo.append(
         Fix("checkpoints", "Checkpoint flags: a refused prompt never gets that far.", ["--ctx-checkpoints"])
     )
@@ -73,25 +71,10 @@ def _one_batch(case: Case, n_prompt: int | None, limit: object) -> Finding:
     size = str(_round_up(n_prompt or 4096, 512))
     batch = Fix("larger-batch", f"Raise the physical batch to {size}, or split the input.", ["-ub", size, "-b", size])
     if beyond_context:
-        room = larger_context(run, n_prompt + 1024, n_prompt + 1) if n_prompt is not None else None
+        room = larger_context(run, n_prompt + ANSWER, n_prompt + 1, n_prompt + 1) if n_prompt is not None else None
         return Finding("one-batch", text + ".", "observed", present(room, batch))
     context = Fix("larger-context", "A larger -c alone: the limit here is the batch, not the context.", ["-c"])
     return Finding("one-batch", text + ".", "observed", [batch], [context])
-
-
-def _fewer_slots(run: Run, n_prompt: int | None, limit: object) -> Fix | None:
-    """Where the prompt would fit if fewer slots shared the context."""
-    slots = 1 if run.kv_unified else run.n_slots or 1
-    if n_prompt is None or not isinstance(limit, int) or slots < 2:
-        return None
-    room = run.n_ctx or limit * slots
-    if n_prompt >= min(room, most_of_a_slot(run) or room):
-        return None
-    return Fix(
-        "fewer-slots",
-        f"{slots} slots share the context: with fewer slots this prompt fits ({limit:,} tokens each now).",
-        ["--parallel", str(max(1, room // (n_prompt + 1024)))],
-    )
 
 
 def limit_stop(case: Case, judged: Judged) -> Finding:
@@ -173,9 +156,11 @@ def context_shift(case: Case, judged: Judged) -> Finding:
     if turn.shifts and judged.variant != "generated":
         text += f" What the slot holds now fits the conversation only up to token {turn.shifts[-1].n_keep:,}: the next turn is processed anew from there."
     limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
-    # what the turn would have needed without a shift: its prompt and all of its answer
-    needed = (turn.n_prompt or limit) + (turn.n_generated or gone)
-    todo = present(larger_context(run, max(limit * 2, needed + 256), limit + 1), no_shift(run))
+    # what the turn would have needed without a shift: its prompt, all of its answer, and a token to spare
+    known = turn.n_prompt is not None and turn.n_generated is not None
+    needed = (turn.n_prompt or 0) + (turn.n_generated or 0) + 1 if known else None
+    room = needed if needed is not None else max(limit * 2, (turn.n_prompt or limit) + gone + 256)
+    todo = present(fewer_slots(run, needed, limit), larger_context(run, room, limit + 1, needed), no_shift(run))
     if judged.variant != "input" and turn.shifts[0].n_keep < FEW_KEPT:
         todo.append(Fix("keep-the-prompt", 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).', ["--keep", "-1"]))
     return Finding(

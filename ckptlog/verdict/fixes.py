@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ckptlog.records import Fix
 from ckptlog.server.builds import flag_exists, options
 from ckptlog.server.rules import rules_for
 from ckptlog.timeline.model import Run
 
+#: said of the first flag where a user can't set it
+OLLAMAS_FLAGS = "(Ollama sets llama-server's flags itself; this is one for a llama-server of your own.)"
 
-def listed(found: Sequence[Fix]) -> list[Fix]:
+
+def listed(found: Sequence[Fix], run: Run) -> list[Fix]:
     """Fixes as a list of alternatives: the first, which many readers see alone, is no "Or" to anything."""
-    if not found or not found[0].text.startswith("Or "):
-        return list(found)
-    first = found[0]
-    text = first.text.removeprefix("Or ")
-    return [Fix(first.name, text[:1].upper() + text[1:], first.flags), *found[1:]]
+    fixes = list(found)
+    if fixes and fixes[0].text.startswith("Or "):
+        text = fixes[0].text.removeprefix("Or ")
+        fixes[0] = replace(fixes[0], text=text[:1].upper() + text[1:])
+    at = next((i for i, fix in enumerate(fixes) if fix.flags), None)
+    if run.ollama and at is not None:
+        fixes[at] = replace(fixes[at], text=f"{fixes[at].text} {OLLAMAS_FLAGS}")
+    return fixes
 
 
 def known_flag(run: Run, *names: str) -> str | None:
@@ -112,6 +120,12 @@ def shorter_messages() -> Fix:
 
 
 def use_chat_endpoint(run: Run) -> Fix:
+    if run.ollama:
+        return Fix(
+            "use-chat-endpoint",
+            "Ollama makes the prompt itself, and its llama-server does not learn where messages begin. Run llama-server "
+            "itself and send the conversation to its /v1/chat/completions: that one knows.",
+        )
     text = "Send the conversation to /v1/chat/completions: the server then knows where user messages begin"
     if flag_exists("message_delimiters", run.build_min or None, run.build_max):
         text += ", or name the delimiters in the request (message_delimiters)"
@@ -193,8 +207,22 @@ def larger_ram_cache(run: Run) -> Fix | None:
 
 def no_shift(run: Run) -> Fix:
     """Up to b6300 the server shifts unless it is told not to."""
-    if run.build_max is not None and run.build_max < 6301:
+    if run.ollama:
+        return Fix(
+            "no-shift",
+            "Or let the client be told that the context is full: Ollama starts llama-server with --context-shift, and newer "
+            'versions of it take "shift": false in a request.',
+        )
+    asked_for = flag_exists("--context-shift", run.build_min or None, run.build_max)
+    if asked_for is False:
         return Fix("no-shift", "Or refuse instead of deleting.", ["--no-context-shift"])
+    if asked_for is None:
+        return Fix(
+            "no-shift",
+            "Or refuse instead of deleting: builds up to b6300, which this log may be of, shift unless they are told "
+            "not to; later ones only with --context-shift, which is to be left out then.",
+            ["--no-context-shift"],
+        )
     return Fix(
         "no-shift",
         "Or start the server without --context-shift: then the client is told that the context is full.",

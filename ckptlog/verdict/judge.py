@@ -83,7 +83,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
         headline=headline(case, judged, n_lost, lost_ms),
         explanation=finding.explanation if finding is not None else _hint(case, judged, what),
         evidence=case.evidence,
-        fixes=fixes.listed(finding.fixes) if finding is not None else [],
+        fixes=fixes.listed(finding.fixes, run) if finding is not None else [],
         not_fixes=finding.not_fixes if finding is not None else [],
         missing=missing,
     )

@@ -77,7 +77,7 @@ def _number_run(run: Run, failed: list[TurnRecord]) -> None:
             continue  # what does not tell what was can't tell what would be
         found = _fixes(run, alternatives, followed, index[record.slot, record.task], record)
         if found is not None:
-            record.fixes = fixes.listed(found)
+            record.fixes = fixes.listed(found, run)
 
 
 def _fixes(

@@ -168,7 +168,7 @@ def test_the_capturing_command_can_be_pasted(ckptlog: Run, sample_log: Sample, t
 
 
 def test_doctor_agrees_with_diagnose_on_checkpoints_made_before_the_log(ckptlog: Run) -> None:
-    log = str(ROOT / "tests/data/field/08-windows-crlf-bare-pointers.log")
+    log = str(ROOT / "tests/data/field/03-router-np4-n-ctx-slot.log")
     assert b"which checkpoints existed before the log begins" in ckptlog("diagnose", log).stdout
     assert b"no      which checkpoints there were" in ckptlog("doctor", log).stdout
 

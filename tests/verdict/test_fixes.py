@@ -6,7 +6,7 @@ import pytest
 
 from ckptlog.records import Fix
 from ckptlog.timeline.model import Run
-from ckptlog.verdict.fixes import larger_ram_cache, listed, more_slots, raise_count
+from ckptlog.verdict.fixes import larger_ram_cache, listed, more_slots, no_shift, raise_count
 
 
 def a_run(build: int = 11549, **known: object) -> Run:
@@ -57,6 +57,30 @@ def test_another_slot_takes_no_context_from_the_others() -> None:
 
 
 def test_the_first_advice_is_no_alternative_to_anything() -> None:
-    found = listed([Fix("full", "Or keep it whole.", ["--swa-full"]), Fix("other", "Or do this.")])
+    found = listed([Fix("full", "Or keep it whole.", ["--swa-full"]), Fix("other", "Or do this.")], a_run())
     assert found == [Fix("full", "Keep it whole.", ["--swa-full"]), Fix("other", "Or do this.")]
-    assert listed([]) == []
+    assert listed([], a_run()) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "flags", "says"),
+    [
+        (0, 5900, ["--no-context-shift"], "Or refuse instead of deleting."),
+        (7000, 7100, [], "without --context-shift"),
+        # whether shifting is on by default there is not known: what works in both stands first
+        (0, None, ["--no-context-shift"], "which this log may be of"),
+        (4000, 7000, ["--no-context-shift"], "only with --context-shift"),
+    ],
+)
+def test_how_shifting_is_switched_off_hangs_on_the_build(low: int, high: int | None, flags: list[str], says: str) -> None:
+    run = Run(0, 0, 1, 9, build_min=low, build_max=high)
+    assert no_shift(run).flags == flags
+    assert says in no_shift(run).text
+
+
+def test_under_ollama_a_flag_is_not_said_to_be_the_users() -> None:
+    run = a_run(ollama=True)
+    first, second = listed([raise_count(run, 4), raise_count(run, 8)], run)
+    assert first.text.endswith("this is one for a llama-server of your own.)")
+    assert "Ollama" not in second.text
+    assert no_shift(run).flags == []

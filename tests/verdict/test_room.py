@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from ckptlog.records import TurnRecord
 from ckptlog.report.words import run_words
 from ckptlog.timeline.model import Run
 from ckptlog.verdict.room import larger_context, no_more
+
+from .lines import Log
 
 Analyse = Callable[[Sequence[str]], Analysis]
 
@@ -120,7 +123,7 @@ def test_a_draft_model_that_was_trained_for_less_caps_nothing(analyse: Analyse) 
     ],
 )  # fmt: skip
 def test_what_gives_a_slot_6000_tokens(run: Run, text: str, wanted: list[str]) -> None:
-    fix = larger_context(run, 6000, 4097)
+    fix = larger_context(run, 6000, 4097, 6000)
     assert fix is not None
     assert fix.text.endswith(text)
     assert fix.flags == wanted
@@ -131,3 +134,40 @@ def test_nothing_gives_a_slot_more_than_the_model_takes() -> None:
     run = a_run(n_ctx_train=4096)
     assert larger_context(run, 6000, 4097) is None
     assert no_more(run, 4097) is not None
+
+
+def shifted(**known: Any) -> Log:
+    """A prompt of 700 tokens and an answer of 500 in a context of 1,000."""
+    log = Log(n_ctx=1000, **known)
+    log.turn(700, 0, generated=500, after=["slot context shift, n_keep = 0, n_left = 999, n_discard = 499"], truncated=1)
+    return log
+
+
+def test_what_a_shifted_turn_would_have_needed_is_known(analyse: Analyse) -> None:
+    found = {fix.name: fix for fix in analyse(shifted().lines).report.turns[-1].fixes}
+    assert "at least 1,201 tokens" in found["larger-context"].text
+    assert found["larger-context"].flags == ["-c", "2048"]
+    assert "fewer-slots" not in found
+
+
+def test_fewer_slots_are_named_where_they_alone_are_enough(analyse: Analyse) -> None:
+    first = analyse(shifted(n_slots=2).lines).report.turns[-1].fixes[0]
+    assert (first.name, first.flags) == ("fewer-slots", ["--parallel", "1"])
+
+
+def test_twice_as_much_is_a_beginning_where_the_need_is_not_known(analyse: Analyse) -> None:
+    log = Log(n_ctx=1000)
+    log.turn(700, 0, generated=300, truncated=1)
+    turn = analyse(log.lines).report.turns[-1]
+    assert turn.outcome == "limit-stop"
+    (larger,) = (fix for fix in turn.fixes if fix.name == "larger-context")
+    assert "tokens to begin with" in larger.text
+    assert "at least" not in larger.text
+
+
+def test_under_ollama_the_context_is_set_by_num_ctx(analyse: Analyse) -> None:
+    asked = '[GIN] 2026/08/14 - 20:48:47 | 200 |         1m31s |       127.0.0.1 | POST     "/api/chat"'
+    turn = analyse([asked, *shifted().lines]).report.turns[-1]
+    (larger,) = (fix for fix in turn.fixes if fix.name == "larger-context")
+    assert "num_ctx 2048" in larger.text
+    assert larger.flags == []
