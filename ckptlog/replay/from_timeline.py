@@ -44,7 +44,7 @@ def run_from_timeline(run: model.Run) -> Run:
         from_start=run.start_seen,
     )
     if settings.memory == "swa":
-        result.cell_mib = _cell_mib(run, settings, rules[-1])
+        result.cell_mib = cell_mib(run, rules[-1])
     else:
         result.checkpoint_mib = run.cp_size_mib
     result.steps = _Steps(run, settings).build()
@@ -107,14 +107,14 @@ def _every_nt(run: model.Run, settings: Settings) -> int:
     return min(found, default=settings.every_nt)
 
 
-def _cell_mib(run: model.Run, settings: Settings, rules: Rules) -> float | None:
-    """MiB of one cell in a stored checkpoint of sliding-window memory."""
+def cell_mib(run: model.Run, rules: Rules) -> float | None:
+    """MiB of one cell of sliding-window memory, as in its stored checkpoints; null where the log has no size."""
     sizes = []
     for checkpoint in run.checkpoints[:1000]:
         if checkpoint.size_mib and checkpoint.pos_min is not None and checkpoint.pos_max is not None:
             n_cells = checkpoint.pos_max - checkpoint.pos_min + 1
-            if rules.stores_window_only:
-                n_cells = min(n_cells, settings.n_swa)
+            if rules.stores_window_only and run.n_swa:
+                n_cells = min(n_cells, run.n_swa)
             sizes.append(checkpoint.size_mib / n_cells)
     return median(sizes) if sizes else None
 

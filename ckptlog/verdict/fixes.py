@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ckptlog.records import Fix
+from ckptlog.replay.from_timeline import cell_mib
 from ckptlog.server.builds import flag_exists, options
 from ckptlog.server.rules import rules_for
 from ckptlog.timeline.model import Run
 
+#: of --swa-full: more memory than this is not the first thing to advise
+DEAR_MIB = 1024.0
 #: said of the first flag where a user can't set it
 OLLAMAS_FLAGS = "(Ollama sets llama-server's flags itself; this is one for a llama-server of your own.)"
 
 
 def listed(found: Sequence[Fix], run: Run) -> list[Fix]:
     """Fixes as a list of alternatives: the first, which many readers see alone, is no "Or" to anything."""
-    fixes = list(found)
+    fixes = sorted(found, key=lambda fix: _is_dear(fix, run))
     if fixes and fixes[0].text.startswith("Or "):
         text = fixes[0].text.removeprefix("Or ")
         fixes[0] = replace(fixes[0], text=text[:1].upper() + text[1:])
@@ -232,12 +235,36 @@ def no_shift(run: Run) -> Fix:
 def swa_full(run: Run) -> Fix | None:
     if run.memory != "swa" or run.swa_full:
         return None
+    each, n_ctx = _swa_mib(run), run.n_ctx or run.n_ctx_slot
+    if each is None or n_ctx is None:
+        price = "the full context's memory for those layers, which this log does not tell (it may be many GiB)"
+    else:
+        cost = each * n_ctx
+        amount = f"{cost / 1024:,.0f} GiB" if cost >= 10 * 1024 else f"{cost:,.0f} MiB"
+        which = "" if run.n_ctx is not None or run.n_slots == 1 else " of a slot"
+        price = (
+            f"about {amount} more{' a slot' if which else ''} for those layers ({each:.2g} MiB x {n_ctx:,} tokens{which}), "
+            "in VRAM where they lie on a GPU"
+        )
     return Fix(
         "swa-full",
-        "Or keep the whole sliding-window cache: every prefix can be resumed without checkpoints, at the price of "
-        "the full context's memory for those layers.",
+        f"Or keep the whole sliding-window cache: every prefix can be resumed without checkpoints, at the price of {price}.",
         ["--swa-full"],
     )
+
+
+def _swa_mib(run: Run) -> float | None:
+    """MiB of a token in the layers of the sliding window, at least: from the sizes of this log's checkpoints."""
+    found = (cell_mib(run, rules) for rules in rules_for(run.build_min or None, run.build_max))
+    return min((each for each in found if each is not None), default=None)
+
+
+def _is_dear(fix: Fix, run: Run) -> bool:
+    """Does it cost more memory than a fix should that stands first, or nobody knows how much?"""
+    if fix.name != "swa-full":
+        return False
+    each, n_ctx = _swa_mib(run), run.n_ctx or run.n_ctx_slot
+    return each is None or n_ctx is None or each * n_ctx > DEAR_MIB
 
 
 # ------------------------------------------------------------------ what would not help

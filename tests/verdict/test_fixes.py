@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from ckptlog.records import Fix
-from ckptlog.timeline.model import Run
-from ckptlog.verdict.fixes import larger_ram_cache, listed, more_slots, no_shift, raise_count
+from ckptlog.timeline.model import Checkpoint, Run
+from ckptlog.verdict.fixes import (
+    larger_ram_cache,
+    listed,
+    more_slots,
+    no_shift,
+    raise_count,
+    swa_full,
+    upgrade,
+)
 
 
 def a_run(build: int = 11549, **known: object) -> Run:
@@ -84,3 +92,27 @@ def test_under_ollama_a_flag_is_not_said_to_be_the_users() -> None:
     assert first.text.endswith("this is one for a llama-server of your own.)")
     assert "Ollama" not in second.text
     assert no_shift(run).flags == []
+
+
+def a_swa_run(**known: object) -> Run:
+    """A checkpoint of 1,536 positions has 170.013 MiB: 0.11 MiB a token."""
+    run = a_run(build=9400, **{"n_swa": 1024, "n_slots": 1, **known})
+    run.checkpoints = [Checkpoint(8190, 6654, 8189, 170.013, 0, 0, 1, 5)]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("run", "price", "order"),
+    [
+        (a_swa_run(n_ctx_slot=262_144, kv_unified=False), "about 28 GiB more for those layers", ["upgrade-server", "swa-full"]),
+        (a_swa_run(n_ctx_slot=262_144, n_slots=6), "28 GiB more a slot", ["upgrade-server", "swa-full"]),
+        (a_swa_run(n_ctx_slot=4096), "about 453 MiB more", ["swa-full", "upgrade-server"]),
+        # what is not known may be dear
+        (a_run(n_swa=1024, n_ctx_slot=4096), "which this log does not tell", ["upgrade-server", "swa-full"]),
+    ],
+)
+def test_swa_full_has_its_price_and_its_place_by_it(run: Run, price: str, order: list[str]) -> None:
+    full = swa_full(run)
+    assert full is not None
+    assert price in full.text
+    assert [fix.name for fix in listed([full, upgrade(9981, "it is mended there")], run)] == order
