@@ -27,6 +27,9 @@ _SLOW_MS = 30_000.0
 #: share of prompt tokens; an agent's session reuses most of its prompts
 _LITTLE_REUSE = 0.5
 
+#: how much longer a conversation's next prompt is, at most, if it is to be taken for one
+_GROWTH = 1.5
+
 _RANK: dict[str, int] = {outcome: rank for rank, outcome in enumerate((*FAILURES, "error"))}
 
 
@@ -201,6 +204,23 @@ class Digest:
             if turn.trigger == "prefix-rewritten" and (turn.n_processed or 0) >= _LONG_PROMPT:
                 groups.setdefault(turn.cause, []).append(item)
         return [Finding(items) for items in groups.values()]
+
+    @cached_property
+    def growing(self) -> list[Numbered]:
+        """Turns of unknown outcome that reused nothing, each a longer prompt than the one before on its slot: they may
+        be one conversation whose beginning changes. Empty unless there are several."""
+        found: list[Numbered] = []
+        before: dict[tuple[int, int | None], int] = {}
+        for item in self.turns:
+            turn, n_prompt = item.turn, item.turn.n_prompt
+            if n_prompt is None or turn.slot is None:
+                continue
+            last = before.get((turn.run, turn.slot))
+            before[turn.run, turn.slot] = n_prompt
+            grows = last is not None and last < n_prompt <= last * _GROWTH
+            if grows and turn.outcome == "unknown" and turn.n_cached == 0 and n_prompt >= _LONG_PROMPT:
+                found.append(item)
+        return found if len(found) > 1 else []
 
     @cached_property
     def little_reused(self) -> bool:

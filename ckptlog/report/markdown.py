@@ -20,6 +20,7 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     forced_words,
+    growing_words,
     harmless_words,
     mismatch_words,
     parted_words,
@@ -115,6 +116,8 @@ def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
     notes = [escape(rewritten_words(what, finding)) for finding in what.rewritten]
+    if what.growing:
+        notes.append(escape(growing_words(what)))
     if what.swapped:
         notes.append(escape(swapped_words(what)))
     if what.slept:

@@ -134,10 +134,21 @@ def rewritten_words(what: Digest, finding: Finding) -> str:
     shared = max(turn.n_common or 0 for turn in turns)
     processed = sum(turn.n_processed or 0 for turn in turns)
     took = _time_taken(processed, sum(turn.prompt_ms or 0 for turn in turns))
+    shown = finding.worst.turn.mismatch
+    parting = mismatch_words(finding.worst.turn) if shown is not None and shown.new is not None else None
     return (
         f"{sentence_case(_which(finding.turns))} shared only {plural(shared, 'token')}"
         f"{' or less' if len(turns) > 1 else ''} with what the slot held: {processed:,} tokens were processed "
-        f"anew{took}. {why_words(what, finding)}"
+        f"anew{took}. {why_words(what, finding)}{f' {parting}' if parting else ''}"
+    )
+
+
+def growing_words(what: Digest) -> str:
+    """Of prompts that grow on a slot and reuse nothing, where the level hides what they shared with it."""
+    return (
+        f"In {_which(what.growing)} each prompt is longer than the one before it on the same slot, and nothing was reused: "
+        "perhaps one conversation whose beginning the client changes each time (a clock, an id, a header). The log at this "
+        "level does not tell; one with LLAMA_SERVER_SLOTS_DEBUG=1 and -lv 4 shows the texts where they part."
     )
 
 

@@ -14,6 +14,7 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     fix_words,
+    growing_words,
     parted_words,
     purged_words,
     rewritten_words,
@@ -62,6 +63,8 @@ def _failures(page: Page, what: Digest) -> None:
 def _notes(page: Page, what: Digest) -> None:
     for finding in what.rewritten:
         page.para(safe_text(rewritten_words(what, finding)), first="  Note ", rest=7)
+    if what.growing:
+        page.para(growing_words(what), first="  Note ", rest=7)
     if what.swapped:
         page.para(swapped_words(what), first="  Note ", rest=7)
     if what.slept:

@@ -56,6 +56,12 @@ class Case:
         return f"token {low:,}" if low == high else f"token {low:,} or {high:,}"
 
     @lazy
+    def perhaps(self) -> str:
+        """What may have changed at a prompt's beginning, in brackets; empty where the log shows the texts."""
+        shown = self.turn.mismatch_old is not None and self.turn.mismatch_new is not None
+        return "" if shown else " (a clock, an id)"
+
+    @lazy
     def lost(self) -> tuple[int, int] | None:
         """``n_common - n_cached`` as a range, never negative."""
         if self.common is None or self.turn.n_cached is None:

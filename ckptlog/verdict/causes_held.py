@@ -53,7 +53,7 @@ class NothingInCommon(CauseRule):
         text += " that the slot held: another conversation"
         text += ", so there was nothing to keep." if high <= NOTHING_CACHED else ", by the lengths, so there was nothing to keep."
         if 0 < high <= NOTHING_CACHED and lengths_go_on(turn, held):
-            text += " If it is the same one, its very first words were changed (a clock, an id): then nothing can be reused."
+            text += f" If it is the same one, its very first words were changed{case.perhaps}: then nothing can be reused."
         text = " ".join(x for x in (text, returning_hint(case)) if x)
         confidence = "derived" if low == high else "inferred"
         return Finding(self.name, text, confidence)  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ class BeforeFirstBoundary(CauseRule):
             basis = "inferred"
             text = (
                 f"The prompt parts from what the slot held at {case.parting}, before the first place where a checkpoint could "
-                f"be ({first:,}). If it is the same conversation, its beginning was changed there (a clock, an id), "
+                f"be ({first:,}). If it is the same conversation, its beginning was changed there{case.perhaps}, "
                 "and no checkpoint flag helps; if it is another one, there was nothing to keep."
             )
         else:

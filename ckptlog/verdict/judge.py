@@ -170,7 +170,7 @@ def _head_changed(case: Case) -> Finding | None:
         return None
     text = (
         f"The prompt parts from what the slot held at token {turn.n_common:,}. If it is the same conversation, its "
-        "beginning was changed there (a clock, an id), and no flag helps; if it is another one, there was nothing to keep."
+        f"beginning was changed there{case.perhaps}, and no flag helps; if it is another one, there was nothing to keep."
     )
     return Finding("", text, "observed", [fixes.stop_rewriting_head()])  # that it was reused is as sure as before
 

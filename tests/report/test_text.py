@@ -177,7 +177,8 @@ def a_rewrite(line: int) -> TurnRecord:
 def test_a_head_that_changes_is_the_headline_with_its_advice() -> None:
     text = flowing(a_report([a_turn(50, 3000, 0, outcome="cold"), a_rewrite(100), a_rewrite(200)]))
     assert "THE BEGINNING OF THE PROMPT CHANGED" in text
-    assert "So it ends. Do: Send it unchanged." in text
+    assert "So it ends. The prompts part at token" in text
+    assert "Do: Send it unchanged." in text
     assert "Nothing went wrong" not in text
 
 
