@@ -32,6 +32,8 @@ def n_deleted(turn: TurnRecord) -> int:
 
 def loss(turn: TurnRecord) -> Loss | None:
     """A turn's loss; null where the log tells nothing of it."""
+    if turn.outcome == "arrival-rejection":
+        return None  # a refused request leaves what the slot holds as it is
     tokens, exact = turn.n_lost, True
     if turn.cause in _HELD_ELSEWHERE and turn.n_known is not None and turn.n_cached is not None:
         tokens = max(turn.n_known - turn.n_cached, tokens or 0)

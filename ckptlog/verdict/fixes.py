@@ -280,7 +280,7 @@ def not_larger_context(run: Run, most: int | None) -> Fix | None:
     if run.n_ctx_slot is None:
         return None
     used = f"; {most:,} of {run.n_ctx_slot:,} tokens were in use" if most else ""
-    return Fix("larger-context", f"A larger -c: nothing overflowed here{used}.", ["-c"])
+    return Fix("larger-context", f"A larger -c: in this turn nothing overflowed{used}.", ["-c"])
 
 
 def not_cache_reuse(run: Run) -> Fix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Fix, TurnRecord
 from ckptlog.report.digest import digest
+from ckptlog.report.loss import loss
 
 from .build import (
     a_limit_stop,
@@ -185,3 +186,10 @@ def test_low_reuse_without_a_failure_is_told_of() -> None:
     appended = [a_turn(100 * n, 9000, 8900) for n in range(1, 9)]
     assert digest(a_report([other(1), other(2), *appended])).unshared == []
     assert digest(a_report([other(1), other(2), an_evicted_turn(3, 300)])).unshared == []
+
+
+def test_a_refused_request_loses_nothing() -> None:
+    """What it shared with the slot is still there for the next one."""
+    refused = a_rejection(n_common_range=(19_502, 19_600), n_lost=None)
+    assert loss(refused) is None
+    assert digest(a_report([refused])).lost.tokens == 0

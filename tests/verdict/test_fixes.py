@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ckptlog.records import Fix
-from ckptlog.timeline.model import Checkpoint, Run
+from ckptlog.timeline.model import Checkpoint, Run, Turn
+from ckptlog.verdict.case import Case
 from ckptlog.verdict.fixes import (
     larger_ram_cache,
     listed,
     more_slots,
     no_shift,
+    not_larger_context,
     raise_count,
     swa_full,
     upgrade,
@@ -116,3 +118,17 @@ def test_swa_full_has_its_price_and_its_place_by_it(run: Run, price: str, order:
     assert full is not None
     assert price in full.text
     assert [fix.name for fix in listed([full, upgrade(9981, "it is mended there")], run)] == order
+
+
+def test_what_changed_is_not_guessed_where_the_log_shows_it() -> None:
+    turn = Turn(1, 0, 0, 0, 7, 10, 20)
+    assert Case(a_run(), turn).perhaps == " (a clock, an id)"
+    turn.mismatch_old, turn.mismatch_new = "fa690;", "0aaa9;"
+    assert Case(a_run(), turn).perhaps == ""
+
+
+def test_a_larger_context_is_no_use_in_a_turn_in_which_nothing_overflowed() -> None:
+    """Another turn of the same log may have overflowed."""
+    fix = not_larger_context(a_run(n_ctx_slot=16_384), 16_383)
+    assert fix is not None
+    assert "in this turn nothing overflowed" in fix.text
