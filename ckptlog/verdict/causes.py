@@ -6,6 +6,7 @@ what to capture next time.
 
 from __future__ import annotations
 
+from ckptlog.timeline.figures import SURE_TO_CHECKPOINT
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.causes_gone import (
@@ -113,7 +114,7 @@ def _empty_list(case: Case) -> str:
     left_at = before.n_released
     if before.ended != "release" and not before.prompt_done and left_at is not None:
         return f"{text} The turn before had been left at token {left_at:,} of its prompt, before a place for one."
-    if before.batch_starts and before.prompt_done:
+    if before.batch_starts and before.prompt_done and (before.n_processed or 0) >= SURE_TO_CHECKPOINT:
         text += (
             " The turn before had processed its prompt to the end and made none, as with /infill requests, or with "
             "--ctx-checkpoints 0."

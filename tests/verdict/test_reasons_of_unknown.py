@@ -46,6 +46,12 @@ def test_an_empty_list_is_no_list_that_the_log_does_not_show(analyse: Analyse) -
     assert "made none, as with /infill requests" in second.explanation
 
 
+def test_a_prompt_too_short_for_a_checkpoint_is_no_sign_that_none_are_made(analyse: Analyse) -> None:
+    lines = old_turn(124, 136, 100, 1362, pos_min=1361, n_swa=1) + old_turn(135, 1371, 140, 145, pos_min=144, n_swa=1)
+    turn = analyse(lines).report.turns[-1]
+    assert turn.explanation == "The slot's list of checkpoints was empty when the server looked for one."
+
+
 def test_a_list_that_was_swept_is_known_afterwards(analyse: Analyse) -> None:
     log = Log()
     del log.lines[:]  # the log begins in mid-run
