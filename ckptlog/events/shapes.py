@@ -17,6 +17,10 @@ SHAPE_CHARS = 3000
 LINE_HEADS = ["slot ", "srv "]
 #: without their space, however a line is wrapped: what is in no such line is no message of theirs
 _LOGGERS = [head.strip() for head in LINE_HEADS]
+#: as lines of the tagged form begin (builds of 2024, and forks that kept it)
+TAG_HEADS = [f"{level} [" for level in ("INFO", "WARN", "WARN ", "ERR", "ERR ", "VERB", "DEBG", "DEBUG", "ERROR")]
+#: what stands in front of a message: the colon of a function's name, the bar of a slot's head, a tag's bracket
+_BEFORE_MESSAGE = (": ", "| ", "] ")
 
 
 class LineFilter:
@@ -28,14 +32,18 @@ class LineFilter:
     def __init__(self, grammar: MessageGrammar, needed: frozenset[str], text_heads: Sequence[str]) -> None:
         self.text_heads = list(text_heads)
         kinds = grammar.kinds.values()
+        floods = [k for k in kinds if k.treatment == "text" and k.name not in needed]
         self.flood_heads = [
-            h for k in kinds if k.treatment == "text" and k.name not in needed for h in k.heads
+            head for k in floods for head in (k.heads if "bare" in k.families else _fronts(k) or k.heads)
         ]
         needed_kinds = [k for k in kinds if k.treatment != "ignored" and k.name in needed]
         self.literals = _heads(needed_kinds)
         #: those of messages that another logger prints
-        self._others = any_of(_heads(k for k in needed_kinds if {*k.families} - {*_LOGGERS}))
-        self.known = _heads(kinds)
+        self._others = any_of([*_heads(k for k in needed_kinds if {*k.families} - {*_LOGGERS}), *TAG_HEADS])
+        #: what the other messages of those loggers begin with: a line that only holds such a word somewhere is none
+        self.known = sorted(
+            {*self.flood_heads, *(head for k in kinds if {*k.families} & {*_LOGGERS, "tagged"} for head in _fronts(k))}
+        )
         self._special = [*self.flood_heads, *self.text_heads]
 
     def numbered(self, chunk: Chunk) -> pl.DataFrame:
@@ -51,7 +59,8 @@ class LineFilter:
         hit = frame["line"].str.contains_any(self.literals)
         rest, frame = frame.filter(~hit), frame.filter(hit)
         # a line without letters behind its head (a row of ids) has no literal: it comes in as unknown ones do
-        unknown = rest.filter(line.str.contains_any(LINE_HEADS)).filter(~line.str.contains_any(self.known))
+        headed = line.str.contains_any([*LINE_HEADS, *TAG_HEADS])
+        unknown = rest.filter(headed).filter(~line.str.contains_any(self.known))
         if others.height or unknown.height:
             frame = pl.concat([frame, others, unknown]).sort("no")
         special = frame["line"].str.contains_any(self._special) if self._special else None
@@ -75,6 +84,21 @@ class LineFilter:
         ends = (line.str.find(head, literal=True) + len(head.encode()) for head in self.text_heads)
         begin = line.cast(pl.Binary).bin.slice(0, pl.min_horizontal(*ends))
         return frame.with_columns(begin.cast(pl.String, strict=False).alias("shape"))
+
+
+def _fronts(kind: Kind) -> list[str]:
+    """What lines of the kind begin with, and what stands before that; none if one of them begins otherwise, or with a
+    plain word, which any message may begin with: such lines are for the grammar to tell."""
+    found: set[str] = set()
+    for wording in kind.wordings:
+        for example in wording.examples:
+            text = example.lstrip()
+            head = next((head for head in kind.heads if text.startswith(head)), None)
+            if head is None or head.isalpha():
+                return []
+            spaces = example[: len(example) - len(text)]
+            found |= {before + spaces + head for before in _BEFORE_MESSAGE}
+    return sorted(found)
 
 
 def _heads(kinds: Iterable[Kind]) -> list[str]:

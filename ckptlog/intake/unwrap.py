@@ -68,8 +68,8 @@ _LETTERS: dict[str, Letter] = {
     "D": "D", "DEBG": "D", "DEBUG": "D", "VERB": "D",
 }  # fmt: skip
 # a tagged line names slot and task behind its text
-_TAGGED_SLOT = re.compile(r"\bid_slot=(-?\d+)")
-_TAGGED_TASK = re.compile(r"\bid_task=(-?\d+)")
+_TAGGED_SLOT = re.compile(r"\b(?:id_slot|slot_id)=(-?\d+)")
+_TAGGED_TASK = re.compile(r"\b(?:id_task|task_id)=(-?\d+)")
 # of each kind of JSON record: the wrapper it is, and where the text is
 _RECORDS = (("MESSAGE", "journald-json"), ("log", "docker-json"), ("message", "json"))
 

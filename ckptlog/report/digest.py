@@ -12,6 +12,7 @@ from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss, n_deleted
 from ckptlog.report.words import duration, plural, title
 from ckptlog.verdict.causes_held import SWAPPED
+from ckptlog.verdict.endings import GONE
 from ckptlog.verdict.returning import PURGED, SLEPT
 
 #: flags of which a larger value also does what a smaller one would have done
@@ -223,6 +224,15 @@ class Digest:
             item
             for item in self.turns
             if not item.turn.failed and any(evidence.says.endswith(how) for evidence in item.turn.evidence)
+        ]
+
+    @cached_property
+    def unawaited(self) -> list[Numbered]:
+        """Turns that the server finished although the client had gone."""
+        return [
+            item
+            for item in self.turns
+            if item.turn.outcome != "cancelled" and any(evidence.says == GONE for evidence in item.turn.evidence)
         ]
 
     @cached_property

@@ -21,6 +21,7 @@ from ckptlog.report.text_findings import (
     forced_words,
     harmless_words,
     mismatch_words,
+    not_answered_words,
     place,
     purged_words,
     quoted,
@@ -29,6 +30,7 @@ from ckptlog.report.text_findings import (
     slow_words,
     swapped_words,
     turn_figures,
+    unawaited_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -119,6 +121,8 @@ def _verdict(what: Digest) -> list[str]:
         notes.append(escape(slept_words(what)))
     if what.purged:
         notes.append(escape(purged_words(what)))
+    if what.unawaited:
+        notes.append(escape(unawaited_words(what)))
     if what.unshared:
         notes.append(escape(unshared_words(what)))
     if not what.findings:
@@ -157,7 +161,7 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
     elif what.slept:
         first = f"Nothing failed in {turns}, but the server slept."
     elif what.cancelled:
-        first = f"Nothing failed in {turns}, but a client did not wait for its answer."
+        first = f"Nothing failed in {turns}, but {not_answered_words(what)}."
         notes.append(escape(cancelled_words(what)))
         todo = [escape(what.cancelled[0].turn.fixes[0].text)] if what.cancelled[0].turn.fixes else []
     else:

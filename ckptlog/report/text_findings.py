@@ -15,6 +15,7 @@ from ckptlog.report.loss import loss
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, sentence_case, speed
+from ckptlog.verdict.endings import GONE
 
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
@@ -173,6 +174,14 @@ def purged_words(what: Digest) -> str:
     )
 
 
+def unawaited_words(what: Digest) -> str:
+    """What to say of answers that nobody waited for."""
+    return (
+        f"{sentence_case(_which(what.unawaited))}: the client had gone (closed connection or time-out), and the server "
+        "finished the answer all the same."
+    )
+
+
 def unshared_words(what: Digest) -> str:
     """What to say where nothing failed and little was reused all the same."""
     turns = what.unshared
@@ -214,10 +223,17 @@ def unshared_advice(what: Digest) -> str:
     return words
 
 
+def not_answered_words(what: Digest) -> str:
+    """Of requests that ended without an answer, by nobody's fault: who ended them, in half a sentence."""
+    left = any(evidence.says == GONE for item in what.cancelled for evidence in item.turn.evidence)
+    return "a client did not wait for its answer" if left else "a request was broken off"
+
+
 def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
-    return f"{sentence_case(_which(what.cancelled))}: the client had gone. {safe_text(first.explanation)}".rstrip()
+    who = "the client had gone. " if any(evidence.says == GONE for evidence in first.evidence) else ""
+    return f"{sentence_case(_which(what.cancelled))}: {who}{safe_text(first.explanation)}".rstrip()
 
 
 #: what to do about new tokens that take long

@@ -13,11 +13,13 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     fix_words,
+    not_answered_words,
     purged_words,
     rewritten_words,
     slept_words,
     slow_words,
     swapped_words,
+    unawaited_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -66,6 +68,8 @@ def _notes(page: Page, what: Digest) -> None:
         page.para(slept_words(what), first="  Note ", rest=7)
     if what.purged:
         page.para(purged_words(what), first="  Note ", rest=7)
+    if what.unawaited:
+        page.para(unawaited_words(what), first="  Note ", rest=7)
 
 
 def _do(page: Page, finding: Finding) -> None:
@@ -106,7 +110,7 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(f"Nothing failed in {turns}, but the server slept.", first="  ", style="bold yellow")
     elif what.cancelled:
         page.para(
-            f"Nothing failed in {turns}, but a client did not wait for its answer.", "  ", style="bold yellow"
+            f"Nothing failed in {turns}, but {not_answered_words(what)}.", "  ", style="bold yellow"
         )
         _cancelled(page, what)
         for fix in what.cancelled[0].turn.fixes[:1]:

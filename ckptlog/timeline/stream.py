@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
-from ckptlog.timeline.dialect import SAME_AS, translate
+from ckptlog.timeline.dialect import FORK_ONLY, SAME_AS, translate
 from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, is_over, stopped_in, take_last_word
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.on_checkpoints import ListMessages
 from ckptlog.timeline.on_end import EndMessages
-from ckptlog.timeline.on_prompt import PromptMessages
+from ckptlog.timeline.on_fork import ForkMessages
 from ckptlog.timeline.on_ram_cache import RamCacheMessages
 from ckptlog.timeline.on_slot_choice import SlotChoice
 from ckptlog.timeline.startup import FRESH, STARTUP
@@ -42,7 +42,7 @@ def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
     return False
 
 
-class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMessages):
+class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessages):
     """One server's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
 
     def take(self, e: Event) -> None:
@@ -75,7 +75,7 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
                 self.last_t = e.t
             run.prefixed = True
         run.last_line = e.line
-        if fork or e.kind == "fork_cache":
+        if fork or e.kind in FORK_ONLY:
             run.bracket_broken = True  # a fork's build numbers are not llama.cpp's
         elif of not in self.seen_wordings:
             self.seen_wordings.add(of)

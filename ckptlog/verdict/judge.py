@@ -67,6 +67,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
     missing = list(finding.missing) if finding is not None else []
     if judged.outcome == "unknown":
         missing.append(_open_question(run, turn))
+    said = finding.explanation if finding is not None else _hint(case, judged, what)
     prefill = judged.outcome == "checkpoint-reprefill" or "checkpoint-reprefill" in judged.also
     return Verdict(
         outcome=judged.outcome,
@@ -80,7 +81,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
         n_lost=n_lost,
         lost_ms=lost_ms,
         headline=headline(case, judged, n_lost, lost_ms),
-        explanation=finding.explanation if finding is not None else _hint(case, judged, what),
+        explanation=" ".join(filter(None, (said, endings.client_had_gone(case)))),
         evidence=case.evidence,
         fixes=fixes.listed(finding.fixes) if finding is not None else [],
         not_fixes=finding.not_fixes if finding is not None else [],

@@ -52,6 +52,8 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
             return f"A fresh prompt of {n_prompt}: there was nothing to reuse."
         case "cancelled" if turn.router_gave_up is not None:
             return "The router gave the request up before the answer was complete."
+        case "cancelled" if turn.decode_cancelled is not None and turn.cancel is None:
+            return "The server broke the decoding off before the answer was complete."
         case "cancelled":
             return "The client went away before the answer was complete."
         case "error" if judged.variant == "crash":
