@@ -27,6 +27,8 @@ SAME_AS: dict[str, tuple[str, dict[str, str]]] = {
 
 #: printed by a fork alone
 FORK_ONLY = frozenset({"fork_cache", "fork_decode_cancelled"})
+#: functions, as they stand in a line's head, that a fork alone has
+FORK_FUNCTIONS = frozenset({"apply_checkp"})
 
 
 def translate(e: Event) -> Event:

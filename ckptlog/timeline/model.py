@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ckptlog.intake.writer import Writer
-from ckptlog.records import Basis, Ended, Fate, Memory, Origin
+from ckptlog.records import Basis, Ended, Fate, Fork, Memory, Origin
 from ckptlog.timeline.starts import NO_STARTS, Starts
 
 
@@ -300,6 +300,7 @@ class Run(msgspec.Struct):
     #: a slot was given by age although it held much of the prompt: --slot-prompt-similarity 0
     slots_not_compared: bool = False
     bracket_broken: bool = False
+    fork: Fork | None = None
     model: str | None = None
     arch: str | None = None
     has_recurrent: bool = False

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
-from ckptlog.timeline.dialect import FORK_ONLY, SAME_AS, translate
+from ckptlog.timeline.dialect import FORK_FUNCTIONS, FORK_ONLY, SAME_AS, translate
 from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, is_over, stopped_in, take_last_word
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.on_checkpoints import ListMessages
@@ -77,6 +77,7 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
         run.last_line = e.line
         if fork or e.kind in FORK_ONLY:
             run.bracket_broken = True  # a fork's build numbers are not llama.cpp's
+            run.fork = "ik_llama.cpp" if e.kind in FORK_ONLY else run.fork or "tagged"
         elif of not in self.seen_wordings:
             self.seen_wordings.add(of)
             self._bracket(run, of)
@@ -128,6 +129,8 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
         """Narrow the build's bracket by the wording just seen."""
         if of.kind in NO_BRACKET:
             return
+        if of.func in FORK_FUNCTIONS:
+            run.fork, run.bracket_broken = "ik_llama.cpp", True
         if of.build_min > run.build_min:
             if run.build_max is None or of.build_min <= run.build_max:
                 run.build_min = of.build_min

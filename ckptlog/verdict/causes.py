@@ -61,9 +61,14 @@ class Unknown(CauseRule):
             missing = [] if case.costly is False else ["how much of the prompt the slot held"]
         else:
             text = "None of the known reasons fits what the log shows."
-            missing = ["why the server could not resume (LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence)"]
+            debug = "LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence"
+            missing = ["why the server could not resume" + (f" ({debug})" if case.run.fork is None else "")]
+        if turn.n_cached is None and case.lost is not None:
+            text += f" {case.lost[0]:,} to {case.lost[1]:,} tokens that the slot had held were processed again."
         todo = []
-        if case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain":
+        if case.run.fork == "ik_llama.cpp" and case.run.memory != "plain":
+            todo.append(fixes.fork_interval(case.run))
+        elif case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain":
             todo.append(fixes.upgrade(9981, "checkpoints are made wherever a user message begins there"))
         return Finding(self.name, text, "inferred", todo, not_helping(case), missing)
 
@@ -115,6 +120,8 @@ _ELSEWHERE = tuple(rule() for rule in (SlotSwapped, CacheOff, CacheLoadFailed, S
 def find_cause(case: Case) -> Finding:
     """The first cause that the log proves; ``unknown`` always applies."""
     for rule in _ELSEWHERE if case.known_costly and not case.costly else _RULES:
+        if rule.by_policy and case.run.fork is not None:
+            continue
         finding = rule.find(case)
         if finding is not None:
             return finding

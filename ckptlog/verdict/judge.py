@@ -83,8 +83,8 @@ def judge(run: Run, turn: Turn) -> Verdict:
         headline=headline(case, judged, n_lost, lost_ms),
         explanation=" ".join(filter(None, (said, endings.client_had_gone(case)))),
         evidence=case.evidence,
-        fixes=fixes.listed(finding.fixes) if finding is not None else [],
-        not_fixes=finding.not_fixes if finding is not None else [],
+        fixes=fixes.listed(fixes.for_this_server(run, finding.fixes)) if finding is not None else [],
+        not_fixes=fixes.for_this_server(run, finding.not_fixes) if finding is not None else [],
         missing=missing,
     )
 

@@ -8,6 +8,7 @@ import pytest
 
 from ckptlog import analyze
 from ckptlog.records import Report, TurnRecord
+from ckptlog.report.doctor import render_doctor
 
 TID = 'tid="12009" timestamp=17800'
 
@@ -147,3 +148,24 @@ def test_a_verbose_log(tmp_path: Path) -> None:
     found = report(tmp_path, *lines)
     assert (found.turns[0].outcome, found.turns[0].n_prompt) == ("cold", 12)
     assert found.sources[0].drifted_lines == found.sources[0].unknown_slot_lines == 0
+
+
+def test_a_fork_is_given_no_advice_of_llama_cpp(tmp_path: Path) -> None:
+    """No build number of llama.cpp, and no flag that the fork does not have."""
+    cp = "slot create_check: id  0 | task 1 | created context checkpoint 1 of 32 (pos_min = 8998, pos_max = 8998, size = 62.8 MiB, took 31 ms)"
+    second = (launch(9), cache(9100, 6010), NO_CHECKPOINT, batch(9, 0), *timing(9, 8111, 40), release(9, 8150))
+    found = report(tmp_path, *FIRST[:-1], cp, FIRST[-1], *second)
+    turn = found.turns[1]
+    assert found.runs[0].fork == "ik_llama.cpp"
+    assert turn.cause == "unknown"
+    assert [(fix.name, fix.flags[:1]) for fix in turn.fixes] == [("smaller-spacing", ["--ctx-checkpoints-interval"])]
+    assert not any("-lv" in sentence or "SLOTS_DEBUG" in sentence for sentence in turn.missing)
+
+
+def test_what_the_doctor_says_of_a_fork(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("\n".join(FIRST) + "\n", encoding="utf-8")
+    told = " ".join(" ".join(line.plain for line in render_doctor(analyze(log))).split())
+    assert "ik_llama.cpp, a fork" in told
+    assert "-lv" not in told
+    assert "LLAMA_SERVER" not in told
