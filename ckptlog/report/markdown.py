@@ -20,6 +20,7 @@ from ckptlog.report.text_findings import (
     cancelled_words,
     forced_words,
     harmless_words,
+    left_behind_words,
     mismatch_words,
     not_answered_words,
     place,
@@ -41,7 +42,6 @@ from ckptlog.report.words import (
     how_sure,
     label,
     listed,
-    percent,
     plural,
     request_words,
     run_words,
@@ -121,6 +121,8 @@ def _verdict(what: Digest) -> list[str]:
         notes.append(escape(slept_words(what)))
     if what.purged:
         notes.append(escape(purged_words(what)))
+    if what.left_behind:
+        notes.append(escape(left_behind_words(what)))
     if what.unawaited:
         notes.append(escape(unawaited_words(what)))
     if what.unshared:
@@ -177,13 +179,12 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
 
 
 def _totals(what: Digest) -> list[str]:
-    summary = what.report.summary
     turns = plural(len(what.turns), "turn")
     if what.selection is not None:
         turns = f"{len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
     parts = [turns, *tally(what.fine, what.failed, what.counts)]
-    if summary.reuse is not None:
-        parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
+    if what.reused_words is not None:
+        parts.append(what.reused_words)
     if what.lost.tokens:
         parts.append(f"{what.lost} tokens lost")
     return [", ".join(parts) + "."]

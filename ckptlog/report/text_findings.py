@@ -174,6 +174,17 @@ def purged_words(what: Digest) -> str:
     )
 
 
+def left_behind_words(what: Digest) -> str:
+    """What speculation cost where the turn did not fail for it, and what helps."""
+    lost = sum(item.turn.n_lost or 0 for item in what.left_behind)
+    first = what.left_behind[0].turn
+    advice = f" {without_asides(first.fixes[0]).text}" if first.fixes else ""
+    return (
+        f"{sentence_case(_which(what.left_behind))}: drafted tokens stayed in the slot behind the last answer's end, so "
+        f"that {plural(lost, 'token')} of it were processed again (draft-left-behind, llama.cpp issue 28049).{safe_text(advice)}"
+    )
+
+
 def unawaited_words(what: Digest) -> str:
     """What to say of answers that nobody waited for."""
     return (

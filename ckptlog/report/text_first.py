@@ -13,6 +13,7 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     fix_words,
+    left_behind_words,
     not_answered_words,
     purged_words,
     rewritten_words,
@@ -68,6 +69,8 @@ def _notes(page: Page, what: Digest) -> None:
         page.para(slept_words(what), first="  Note ", rest=7)
     if what.purged:
         page.para(purged_words(what), first="  Note ", rest=7)
+    if what.left_behind:
+        page.para(left_behind_words(what), first="  Note ", rest=7)
     if what.unawaited:
         page.para(unawaited_words(what), first="  Note ", rest=7)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case
+from ckptlog.verdict.causes_drafts import DraftLeftBehind
 from ckptlog.verdict.causes_gone import (
     CacheLoadFailed,
     CheckpointEvicted,
@@ -95,6 +96,7 @@ CAUSES: tuple[type[CauseRule], ...] = (
     CacheOff,
     ServerRule,
     RestoreFailed,
+    DraftLeftBehind,
     SlotRestoredBare,
     CacheLoadFailed,
     ShiftCleared,

@@ -11,6 +11,7 @@ from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.verdict import endings, faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
+from ckptlog.verdict.causes_drafts import DraftLeftBehind
 from ckptlog.verdict.causes_held import SlotSwapped
 from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
@@ -185,6 +186,8 @@ def _restored(case: Case) -> Finding | None:
         found = find_cause(case)
         if found.cause != "unknown":
             finding = Finding("", found.explanation, "observed")  # that it was restored is as sure as before
+        if found.cause == DraftLeftBehind.name:
+            finding = Finding("", found.explanation, "observed", found.fixes, found.not_fixes)
     q = turn.restored_quote
     if q is not None:
         case.quote(q.line, q.text, "evaluation went on from here")
