@@ -17,10 +17,13 @@ SHAPE_CHARS = 3000
 LINE_HEADS = ["slot ", "srv "]
 #: without their space, however a line is wrapped: what is in no such line is no message of theirs
 _LOGGERS = [head.strip() for head in LINE_HEADS]
-#: as lines of the tagged form begin (builds of 2024, and forks that kept it)
-TAG_HEADS = [f"{level} [" for level in ("INFO", "WARN", "WARN ", "ERR", "ERR ", "VERB", "DEBG", "DEBUG", "ERROR")]
-#: what stands in front of a message: the colon of a function's name, the bar of a slot's head, a tag's bracket
-_BEFORE_MESSAGE = (": ", "| ", "] ")
+#: what lines of the tagged form hold (builds of 2024, and forks that kept it), plain or as JSON
+TAG_HEADS = [
+    *(f"{level} [" for level in ("INFO", "WARN", "WARN ", "ERR", "ERR ", "VERB", "DEBG", "DEBUG", "ERROR")),
+    '"function":"',
+]
+#: what stands in front of a message: the colon of a function's name, the bar of a slot's head, a tag's bracket, a key
+_BEFORE_MESSAGE = (": ", "| ", "] ", '"msg":"')
 
 
 class LineFilter:
@@ -33,9 +36,9 @@ class LineFilter:
         self.text_heads = list(text_heads)
         kinds = grammar.kinds.values()
         floods = [k for k in kinds if k.treatment == "text" and k.name not in needed]
-        self.flood_heads = [
-            head for k in floods for head in (k.heads if "bare" in k.families else _fronts(k) or k.heads)
-        ]
+        self.flood_heads = [head for k in floods for head in _fronts(k) or k.heads]
+        #: of those that are also printed without a logger's head
+        self.bare_floods = _heads(k for k in floods if "bare" in k.families)
         needed_kinds = [k for k in kinds if k.treatment != "ignored" and k.name in needed]
         self.literals = _heads(needed_kinds)
         #: those of messages that another logger prints
@@ -63,7 +66,7 @@ class LineFilter:
         unknown = rest.filter(headed).filter(~line.str.contains_any(self.known))
         if others.height or unknown.height:
             frame = pl.concat([frame, others, unknown]).sort("no")
-        special = frame["line"].str.contains_any(self._special) if self._special else None
+        special = self._has_free_text(frame)
         texts = pl.DataFrame()
         if special is not None and special.any():
             odd = frame.filter(special)
@@ -73,6 +76,13 @@ class LineFilter:
         if texts.height:
             frame = pl.concat([frame, texts]).sort("no")
         return frame.with_columns(pl.col("shape").str.replace_all(PADDED_NUMBER, "#"))
+
+    def _has_free_text(self, frame: pl.DataFrame) -> pl.Series | None:
+        line = pl.col("line")
+        if not self._special:
+            return None
+        bare = line.str.contains_any(self.bare_floods) & ~line.str.contains_any(LINE_HEADS)
+        return frame.select(line.str.contains_any(self._special) | bare).to_series()
 
     def _cut(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Of lines with free text those that are needed; their shape ends with the head."""

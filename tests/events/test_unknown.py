@@ -15,12 +15,14 @@ KNOWN = (
     "srv  update_slots: decoding batch, n_tokens = 30",
     "que    start_loop: update slots",
     'INFO [            update_slots] all slots are idle | tid="1398" timestamp=1771800700',
+    '{"tid":"1398","timestamp":1756831192,"level":"INFO","function":"log_server_request","line":3569,"msg":"request","status":200}',
     'VERB [           process_token] next token | tid="1399" timestamp=1751531868 id_slot=0 id_task=1 token_text=" a | b"',
 )
 STRANGE = (
     "slot update_slots: id  0 | task 1 | frobnicate while processing the thing",
     "slot update_slots: id  0 | task 1 | will terminate, then update slots",
     "srv  update_slots: weighed the request to death",
+    '{"tid":"1398","timestamp":1756831192,"level":"WARN","function":"update_slots","line":30,"msg":"the flux is low","id_slot":0}',
     'WARN [            update_slots] the flux is low | tid="1398" timestamp=1771800700 id_slot=0 id_task=1',
 )
 DRIFTED = (
@@ -28,7 +30,10 @@ DRIFTED = (
     'INFO [                 release] slot released | tid="1398" timestamp=1771800700 id_slot=0 id_task=1 n_bygone=12',
 )
 #: other programs print brackets, too
-FOREIGN = ("INFO [alembic.runtime.migration] Context impl SQLiteImpl", "WARN [x] slot released")
+FOREIGN = (
+    '{"timestamp":"2026-01-01","level":"info","function":"slot machine","msg":"slot released"}',
+    "INFO [alembic.runtime.migration] Context impl SQLiteImpl", "WARN [x] slot released",
+)
 
 
 def counts(tmp_path: Path, *lines: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import pytest
 from ckptlog import analyze
 from ckptlog.records import Report, TurnRecord
 from ckptlog.report.doctor import render_doctor
+from ckptlog.report.nothing import nothing_to_judge
 
 TID = 'tid="12009" timestamp=17800'
 
@@ -169,3 +170,43 @@ def test_what_the_doctor_says_of_a_fork(tmp_path: Path) -> None:
     assert "ik_llama.cpp, a fork" in told
     assert "-lv" not in told
     assert "LLAMA_SERVER" not in told
+
+
+JSON_OF_2024 = (
+    '{"function":"launch_slot_with_data","level":"INFO","line":884,"msg":"slot is processing task","slot_id":0,"task_id":0,"tid":"10","timestamp":17}',
+    '{"function":"update_slots","level":"INFO","line":1910,"msg":"kv cache rm [p0, end)","p0":0,"slot_id":0,"task_id":0,"tid":"10","timestamp":17}',
+    '{"function":"print_timings","level":"INFO","line":313,"msg":"prompt eval time     =     900.00 ms /   900 tokens (    1.00 ms per '
+    'token,  1000.00 tokens per second)","n_tokens_second":1000.0,"slot_id":0,"task_id":0,"tid":"10","timestamp":18}',
+    '{"function":"print_timings","level":"INFO","line":327,"msg":"generation eval time =     101.00 ms /   101 runs   (    1.00 ms per '
+    'token,  1000.00 tokens per second)","n_decoded":101,"slot_id":0,"task_id":0,"tid":"10","timestamp":18}',
+    '{"function":"update_slots","level":"INFO","line":1721,"msg":"slot released","n_cache_tokens":1001,"n_ctx":2048,"n_past":1000,'
+    '"n_system_tokens":0,"slot_id":0,"task_id":0,"tid":"10","timestamp":18,"truncated":false}',
+)
+JSON_OF_A_FORK = (
+    '{"tid":"10","timestamp":17,"level":"INFO","function":"launch_slot_with_task","line":1854,"msg":"slot is processing task","id_slot":0,"id_task":7}',
+    '{"tid":"10","timestamp":17,"level":"INFO","function":"update_slots","line":3017,"msg":"kv cache rm [p0, end)","id_slot":0,"id_task":7,"p0":1000}',
+    '{"tid":"10","timestamp":18,"level":"INFO","function":"update_slots","line":2684,"msg":"slot released","id_slot":0,"id_task":7,"n_ctx":64000,'
+    '"n_past":1500,"n_system_tokens":0,"n_cache_tokens":1500,"truncated":false}',
+)
+
+
+def test_the_tagged_form_as_json(tmp_path: Path) -> None:
+    found = report(tmp_path, *JSON_OF_2024, *JSON_OF_A_FORK)
+    first, second = found.turns
+    assert (figures(first), first.n_generated, first.ended) == ((900, 0, 0, 900, 0), 101, "release")
+    assert (second.task, second.n_cached, second.ended) == (7, 1000, "release")
+    assert (found.sources[0].format, found.sources[0].unknown_slot_lines, found.sources[0].drifted_lines) == ("tagged", 0, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "llama.cpp-gpu  | slot 0 is processing [task id: 801]",
+        "slot 0: context shift - n_keep = 0, n_left = 511, n_discard = 255",
+        "0.26.218.001 I srv        log_server_request: rid 26182568 | POST /v1/embeddings 10.13.6.135:37690",
+    ],
+)
+def test_a_form_that_is_not_read(tmp_path: Path, line: str) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(f"{line}\n", encoding="utf-8")
+    assert "an older, or a forked, llama-server" in nothing_to_judge(analyze(log))[0]
