@@ -39,7 +39,8 @@ def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
         # with a clock, only a fall of the clock proves a new process (a short-lived one may
         # restart within the margin); without one, start-up messages behind a turn do
         return t is None or end.last_t is None or t < end.last_t
-    return False
+    # a process listens once, before its first task: a paste may begin the next one's start so late
+    return kind == "listening" and end.seen_turn and t is None and end.last_t is None
 
 
 class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessages):

@@ -210,3 +210,21 @@ def test_a_form_that_is_not_read(tmp_path: Path, line: str) -> None:
     log = tmp_path / "server.log"
     log.write_text(f"{line}\n", encoding="utf-8")
     assert "an older, or a forked, llama-server" in nothing_to_judge(analyze(log))[0]
+
+
+def test_a_start_of_which_only_the_end_is_in_the_log(tmp_path: Path) -> None:
+    """Without a clock: the server is listening again, so the turn before was broken off, and task 0 is another's."""
+    lines = (
+        "slot launch_slot_: id  0 | task 193 | processing task, is_child = 0",
+        "slot update_slots: id  0 | task 193 | new prompt, n_ctx_slot = 32768, n_keep = 0, task.n_tokens = 2980",
+        "slot update_slots: id  0 | task 193 | n_tokens = 0, memory_seq_rm [0, end)",
+        "main: model loaded",
+        "main: server is listening on http://127.0.0.1:8082",
+        "main: starting the main loop...",
+        "slot launch_slot_: id  0 | task 0 | processing task, is_child = 0",
+        "slot update_slots: id  0 | task 0 | new prompt, n_ctx_slot = 16384, n_keep = 0, task.n_tokens = 1650",
+        "slot update_slots: id  0 | task 0 | n_tokens = 0, memory_seq_rm [0, end)",
+    )
+    found = report(tmp_path, *lines)
+    assert [(turn.run, turn.ended) for turn in found.turns] == [(0, "restart"), (1, "cut")]
+    assert [run.n_ctx_slot for run in found.runs] == [32768, 16384]
