@@ -15,7 +15,7 @@ from ckptlog.report.loss import loss
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, sentence_case, speed
-from ckptlog.verdict.endings import GONE
+from ckptlog.verdict.endings import BROKEN_OFF
 
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
@@ -236,14 +236,18 @@ def unshared_advice(what: Digest) -> str:
 
 def not_answered_words(what: Digest) -> str:
     """Of requests that ended without an answer, by nobody's fault: who ended them, in half a sentence."""
-    left = any(evidence.says == GONE for item in what.cancelled for evidence in item.turn.evidence)
+    left = not all(_broken_off(item.turn) for item in what.cancelled)
     return "a client did not wait for its answer" if left else "a request was broken off"
+
+
+def _broken_off(turn: TurnRecord) -> bool:
+    return any(evidence.says == BROKEN_OFF for evidence in turn.evidence)
 
 
 def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
-    who = "the client had gone. " if any(evidence.says == GONE for evidence in first.evidence) else ""
+    who = "" if _broken_off(first) else "the client had gone. "
     return f"{sentence_case(_which(what.cancelled))}: {who}{safe_text(first.explanation)}".rstrip()
 
 

@@ -15,6 +15,8 @@ from ckptlog.verdict.showing import present
 
 #: what is said of the line by which a client's leaving is told
 GONE = "the client had gone (closed connection or time-out)"
+#: and of the line that ends a request whose own client did not leave
+BROKEN_OFF = "the decoding was broken off"
 
 
 def _round_up(n: int, step: int = 1024) -> int:
@@ -322,7 +324,7 @@ def cancelled(case: Case) -> Finding:
 
 def _broken_off(case: Case, at: Quote) -> Finding:
     """No client of this request left, as far as the log shows."""
-    case.quote(at.line, at.text, "the decoding was broken off")
+    case.quote(at.line, at.text, BROKEN_OFF)
     text = (
         "The server broke the decoding off, and the request ended without an answer. In ik_llama.cpp the cancel of any "
         "request does that to all that are at work. What was done stays in the slot."
