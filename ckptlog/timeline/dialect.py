@@ -26,7 +26,7 @@ SAME_AS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 #: printed by a fork alone
-FORK_ONLY = frozenset({"fork_cache", "fork_decode_cancelled"})
+FORK_ONLY = frozenset({"fork_cache", "decode_cancelled"})
 #: functions, as they stand in a line's head, that a fork alone has
 FORK_FUNCTIONS = frozenset({"apply_checkp"})
 

@@ -37,7 +37,6 @@ _QUOTED = frozenset(
         "erased_old",
         "erased_too_close",
         "exiting_sleep",
-        "fork_decode_cancelled",
         "fork_decode_failed",
         "fork_input_truncated",
         "forcing_full",

@@ -39,13 +39,6 @@ class ForkMessages(PromptMessages):
                 turn.error = quote(e.line, e.text)
                 turn.error_reason = "context_exceeded" if e.of.wording == "full" else "decode_failed"
 
-    def on_fork_decode_cancelled(self, e: Event) -> None:
-        """Whoever's request it was that was cancelled: what is being decoded breaks off, for all slots."""
-        for state in self.slots.values():
-            turn = state.turn
-            if turn is not None and turn.error is None:
-                turn.decode_cancelled = quote(e.line, e.text)
-
 
 def _compared(turn: Turn, n_held: int, n_common: int) -> None:
     """The fork's own word on the slot's content and the common prefix."""
