@@ -102,12 +102,11 @@ def _fronts(kind: Kind) -> list[str]:
     found: set[str] = set()
     for wording in kind.wordings:
         for example in wording.examples:
-            text = example.lstrip()
-            head = next((head for head in kind.heads if text.startswith(head)), None)
-            if head is None or head.isalpha():
+            head = next((head for head in kind.heads if head in example), "")
+            front = example[: example.index(head)]  # spaces, and the dash of a listing
+            if not head or head.isalpha() or any(character.isalnum() for character in front):
                 return []
-            spaces = example[: len(example) - len(text)]
-            found |= {before + spaces + head for before in _BEFORE_MESSAGE}
+            found |= {before + front + head for before in _BEFORE_MESSAGE}
     return sorted(found)
 
 
