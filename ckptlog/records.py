@@ -36,6 +36,8 @@ HEALTHY: tuple[Outcome, ...] = ("reused", "restored", "cold")
 
 Basis = Literal["observed", "derived", "inferred"]
 Ended = Literal["release", "cancel", "error", "cut", "restart"]
+#: a build of the form of 2024, and of forks that kept it, is "tagged" where no line tells which
+Fork = Literal["ik_llama.cpp", "tagged"]
 Memory = Literal["plain", "swa", "hybrid", "recurrent", "unknown"]
 Fate = Literal["live", "evicted", "thinned", "superseded", "invalidated", "cleared"]
 Origin = Literal["created", "prompt-cache", "slot-file", "copied"]
@@ -95,6 +97,8 @@ class RunRecord(msgspec.Struct):
     n_ctx: int | None = None
     #: prompts that the RAM prompt cache let go or did not take for want of room
     prompt_cache_dropped: int = 0
+    #: whose build it is where it is not llama.cpp's of today; null: llama.cpp's, as far as the log shows
+    fork: Fork | None = None
 
 
 class MismatchRecord(msgspec.Struct):

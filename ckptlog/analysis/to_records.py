@@ -176,6 +176,7 @@ def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
         kv_unified=run.kv_unified,
         n_ctx=run.n_ctx,
         prompt_cache_dropped=run.prompt_cache_dropped,
+        fork=run.fork,
     )
 
 

@@ -20,6 +20,8 @@ NEVER_NEGATIVE = frozenset(
 
 #: how a router lists what it starts a child with: an argument a line, which may be any text, behind two more spaces
 ROUTER_ARGUMENT = re.compile(r"\bsrv +load:   \S$")
+#: the keys behind a tagged message; other programs print a level and brackets, too
+_TAIL = re.compile(r"\| ?\w+=")
 
 NO_HEADS = Heads()
 NO_WORDING = Wording("", "", 0, None, None)
@@ -34,7 +36,7 @@ class Plan:
     """How lines of one shape become events.
 
     ``status``: ``event`` (give it to the timeline), ``ignored`` (a rule says so), ``drifted``
-    (a known head, a body that Lark refuses), ``unknown`` (a slot/srv head and no rule's literal),
+    (a known head, a body that Lark refuses), ``unknown`` (a slot, srv or tagged head and no rule's literal),
     ``noise`` (no server line at all).
     """
 
@@ -218,9 +220,11 @@ class Planner:
         return True
 
     def _refused(self, envelope: Envelope, refusal: Refused) -> Plan:
-        """Drifted if some rule's literal stands in the message, else unknown (or noise)."""
+        """Drifted if some rule's literal stands in the message, else unknown (or noise: another program's)."""
+        if envelope.family == "tagged" and _TAIL.search(envelope.message) is None:
+            return Plan("noise", envelope)
         if refusal.kind is not None:
-            if envelope.family in ("slot", "srv", "cmn"):
+            if envelope.family in ("slot", "srv", "cmn", "tagged"):
                 return Plan(
                     "drifted",
                     envelope,
@@ -229,7 +233,7 @@ class Planner:
                     literal=refusal.kind,
                 )
             return Plan("noise", envelope)
-        if envelope.family in ("slot", "srv"):
+        if envelope.family in ("slot", "srv", "tagged"):
             return Plan("unknown", envelope, column=refusal.column, expected=refusal.expected)
         return Plan("noise", envelope)
 

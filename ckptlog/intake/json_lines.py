@@ -64,6 +64,11 @@ class Json:
         self._holder = holder
         self._members = members
 
+    @property
+    def names(self) -> list[str]:
+        """The keys, in the order of the text."""
+        return list(self._members)
+
     def value(self, key: str) -> Any:
         member = self._members.get(key)
         return None if member is None else member.value

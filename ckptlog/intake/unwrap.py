@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ckptlog.grammar.files import grammar_file
 from ckptlog.grammar.parsers import compiled
 from ckptlog.intake.json_lines import Json, Text, decode_object, plain_text
+from ckptlog.intake.tagged_json import as_tagged, is_tagged
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -71,8 +72,8 @@ _LETTERS: dict[str, Letter] = {
     "D": "D", "DEBG": "D", "DEBUG": "D", "VERB": "D",
 }  # fmt: skip
 # a tagged line names slot and task behind its text
-_TAGGED_SLOT = re.compile(r"\bid_slot=(-?\d+)")
-_TAGGED_TASK = re.compile(r"\bid_task=(-?\d+)")
+_TAGGED_SLOT = re.compile(r"\b(?:id_slot|slot_id)=(-?\d+)")
+_TAGGED_TASK = re.compile(r"\b(?:id_task|task_id)=(-?\d+)")
 # of each kind of JSON record: where the text is, and the wrapper it is
 _RECORDS = (
     ("MESSAGE", "journald-json"),
@@ -383,12 +384,32 @@ def _object(tree: Tree[Token], text: Text, depth: int, *, search: bool) -> Envel
     if message is not None and record.value("type") == "log":
         inner = _unwrap(message.stripped(), depth + 1, search=search)
         return _logged(inner, record, nothing)
+    if message is not None and is_tagged(record):
+        return _tagged_json(record, nothing)
     for key, wrapper in _RECORDS:
         message = record.text(key)
         if message is not None:
             inner = _unwrap(message.stripped(), depth + 1, search=search)
             return inner._replace(wrapper=outer.wrapper or wrapper, port=inner.port or nothing.port)
     return nothing
+
+
+def _tagged_json(record: Json, outer: Envelope) -> Envelope:
+    """What other builds print as ``INFO [ func] text | key=value``."""
+
+    def named(*keys: str) -> Span | None:
+        place = next((at for key in keys if (at := record.place(key)) is not None), None)
+        return None if place is None else Span(*place)
+
+    return outer._replace(
+        format="tagged",
+        level=_LETTERS.get(str(record.value("level"))),
+        family="tagged",
+        func=str(record.value("function")),
+        slot=named("id_slot", "slot_id"),
+        task=named("id_task", "task_id"),
+        message=as_tagged(record),
+    )
 
 
 def _logged(inner: Envelope, record: Json, outer: Envelope) -> Envelope:

@@ -47,6 +47,7 @@ CAUSES: tuple[str, ...] = (
     "lora-changed",
     "server-rule",
     "restore-failed",
+    "draft-left-behind",
     "slot-restored-bare",
     "cache-load-failed",
     "shift-cleared",

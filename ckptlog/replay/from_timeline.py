@@ -53,6 +53,8 @@ def run_from_timeline(run: model.Run) -> Run:
 
 def _settings(run: model.Run, rules: Rules) -> Settings:
     memory = run.memory
+    if run.fork is not None:
+        raise NotReplayable("it is of a fork (or of 2024), whose rules for checkpoints are not llama.cpp's")
     if memory == "unknown":
         raise NotReplayable(
             "the log does not show what kind of memory the model has (its loading lines need -lv 4)"

@@ -92,8 +92,15 @@ def capture_command(runs: Sequence[RunRecord], router: bool = False) -> list[str
     ]
 
 
+def of_forks(runs: Sequence[RunRecord]) -> bool:
+    """Are they of forks (or of 2024) alone, which show by default what they have to say of reuse?"""
+    return bool(runs) and all(run.fork is not None for run in runs)
+
+
 def capture_lines(report: Report, runs: Sequence[RunRecord], router: bool = False) -> list[str]:
     """:func:`capture_command` as lines to be pasted into the shell that the log seems to come from."""
+    if of_forks(runs):
+        return ["llama-server ... > server.log 2>&1"]
     variables, command = capture_command(runs, router)
     if _powershell(report):
         # PowerShell's own redirection rewrites what it writes; cmd's does not

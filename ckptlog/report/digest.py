@@ -10,8 +10,10 @@ from functools import cached_property
 
 from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss, n_deleted
-from ckptlog.report.words import duration, plural, title
+from ckptlog.report.words import duration, percent, plural, title
+from ckptlog.verdict.causes_drafts import LEFT_BEHIND
 from ckptlog.verdict.causes_held import SWAPPED
+from ckptlog.verdict.endings import GONE
 from ckptlog.verdict.parted import PARTED
 from ckptlog.verdict.returning import PURGED, SLEPT
 
@@ -229,6 +231,21 @@ class Digest:
         return reuse is not None and reuse < _LITTLE_REUSE
 
     @cached_property
+    def reused_words(self) -> str | None:
+        """The share of prompt tokens that came from the cache, and of which turns it is where not of all."""
+        reuse = self.report.summary.reuse
+        if reuse is None:
+            return None
+        asked = [
+            item.turn
+            for item in self.turns
+            if item.turn.child_of is None and item.turn.outcome not in ("arrival-rejection", "not-completion")
+        ]
+        told = sum(turn.n_cached is not None and bool(turn.n_prompt) for turn in asked)
+        share = f"{percent(reuse)} of prompt tokens reused"
+        return share if told == len(asked) else f"{share} in {told:,} of {plural(len(asked), 'turn')}"
+
+    @cached_property
     def swapped(self) -> list[Numbered]:
         """Turns that went on with another conversation's tokens."""
         return [item for item in self.turns if any(evidence.says == SWAPPED for evidence in item.turn.evidence)]
@@ -248,6 +265,24 @@ class Digest:
             item
             for item in self.turns
             if not item.turn.failed and any(evidence.says.endswith(how) for evidence in item.turn.evidence)
+        ]
+
+    @cached_property
+    def unawaited(self) -> list[Numbered]:
+        """Turns that the server finished although the client had gone."""
+        return [
+            item
+            for item in self.turns
+            if item.turn.outcome != "cancelled" and any(evidence.says == GONE for evidence in item.turn.evidence)
+        ]
+
+    @cached_property
+    def left_behind(self) -> list[Numbered]:
+        """Turns that lost the last answer, and less than fails, to drafted tokens behind its end."""
+        return [
+            item
+            for item in self.turns
+            if not item.turn.failed and any(evidence.says == LEFT_BEHIND for evidence in item.turn.evidence)
         ]
 
     @cached_property

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ckptlog.records import Report, RunRecord, SourceRecord, TurnRecord
-from ckptlog.report.capture import capture_lines, capture_notes, needed_level
+from ckptlog.report.capture import capture_lines, capture_notes, needed_level, of_forks
 from ckptlog.report.nothing import nothing_to_judge
 from ckptlog.report.page import Page
 from ckptlog.report.router import is_router_only
@@ -67,6 +67,9 @@ def _runs(page: Page, runs: Sequence[RunRecord]) -> None:
         head, *others = map(safe_text, what)
         page.phrases([f"{which} {first:,} to {last:,}: {head}", *others], first="  ")
         page.phrases([safe_text(part) for part in how or ("settings unknown",)], first="    ")
+        if run.fork is not None:
+            page.para("its build numbers, flags and log levels are not llama.cpp's of today", first="    ")
+            continue
         if build_words(run) is None:
             page.para("nothing in the log tells the build", first="    ")
         level = needed_level(run)
@@ -189,6 +192,7 @@ def _capture(page: Page, analysis: Analysis) -> None:
     page.line(Text("To capture all there is", "bold"))
     for part in capture_lines(report, report.runs, router):
         page.para(Text(part, "cyan"), first="    ", rest=6)
-    page.para("or `ckptlog run -- llama-server ...`, which does it by itself.", first="  ")
+    if not of_forks(report.runs):
+        page.para("or `ckptlog run -- llama-server ...`, which does it by itself.", first="  ")
     for note in notes:
         page.para(note, first="- ")

@@ -22,7 +22,9 @@ from ckptlog.report.text_findings import (
     forced_words,
     growing_words,
     harmless_words,
+    left_behind_words,
     mismatch_words,
+    not_answered_words,
     parted_words,
     place,
     purged_words,
@@ -32,6 +34,7 @@ from ckptlog.report.text_findings import (
     slow_words,
     swapped_words,
     turn_figures,
+    unawaited_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -42,7 +45,6 @@ from ckptlog.report.words import (
     how_sure,
     label,
     listed,
-    percent,
     plural,
     request_words,
     run_words,
@@ -124,6 +126,10 @@ def _verdict(what: Digest) -> list[str]:
         notes.append(escape(slept_words(what)))
     if what.purged:
         notes.append(escape(purged_words(what)))
+    if what.left_behind:
+        notes.append(escape(left_behind_words(what)))
+    if what.unawaited:
+        notes.append(escape(unawaited_words(what)))
     if what.unshared:
         notes.append(escape(unshared_words(what)))
     if not what.findings:
@@ -166,7 +172,7 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
     elif what.slept:
         first = f"Nothing failed in {turns}, but the server slept."
     elif what.cancelled:
-        first = f"Nothing failed in {turns}, but a client did not wait for its answer."
+        first = f"Nothing failed in {turns}, but {not_answered_words(what)}."
         notes.append(escape(cancelled_words(what)))
         todo = [escape(what.cancelled[0].turn.fixes[0].text)] if what.cancelled[0].turn.fixes else []
     else:
@@ -182,13 +188,12 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
 
 
 def _totals(what: Digest) -> list[str]:
-    summary = what.report.summary
     turns = plural(len(what.turns), "turn")
     if what.selection is not None:
         turns = f"{len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
     parts = [turns, *tally(what.fine, what.failed, what.counts)]
-    if summary.reuse is not None:
-        parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
+    if what.reused_words is not None:
+        parts.append(what.reused_words)
     if what.lost.tokens:
         parts.append(f"{what.lost} tokens lost")
     return [", ".join(parts) + "."]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ckptlog.analysis import Analysis
 from ckptlog.intake.unwrap import heads_in
 from ckptlog.report.router import is_router_only
@@ -30,7 +32,11 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
             "holds only a router's own lines; the lines of its children, where the turns are, come on the "
             "router's standard output: capture both streams (> server.log 2>&1)"
         )
-    if any(run.source == index for run in analysis.report.runs) or source.format is not None:
+    runs = any(run.source == index for run in analysis.report.runs)
+    strange = source.unknown_slot_lines + source.drifted_lines
+    if (strange and not runs) or _is_of_another_form(analysis, index):
+        return "is of an older, or a forked, llama-server, in a form that ckptlog does not read"
+    if runs or source.format is not None:
         return "holds lines of a llama-server but no turn: nothing was asked of it, or the log ends before that"
     looks = _first_like_a_servers(analysis, index)
     if looks is not None:
@@ -53,3 +59,12 @@ def _first_like_a_servers(analysis: Analysis, index: int) -> int | None:
         if "prompt eval time = " in line or next(heads_in(line), None) is not None:
             return number
     return None
+
+
+#: as the builds of 2023 and early 2024 print what a slot does
+_OLDER = re.compile(r"(?:^|\| )slot \d+ ?(?:: |is processing \[|released \()")
+
+
+def _is_of_another_form(analysis: Analysis, index: int) -> bool:
+    last = min(_LOOKED_AT, analysis.report.sources[index].lines)
+    return any(_OLDER.search(analysis.line(index, n) or "") for n in range(1, last + 1))

@@ -18,7 +18,6 @@ from ckptlog.report.text_table import add_tables
 from ckptlog.report.words import (
     label,
     listed,
-    percent,
     plural,
     run_words,
     source_name,
@@ -73,10 +72,9 @@ def _heading(page: Page, what: Digest) -> None:
 
 
 def _totals(page: Page, what: Digest) -> None:
-    summary = what.report.summary
     parts = [plural(len(what.turns), "turn"), *tally(what.fine, what.failed, what.counts)]
-    if summary.reuse is not None:
-        parts.append(f"{percent(summary.reuse)} of prompt tokens reused")
+    if what.reused_words is not None:
+        parts.append(what.reused_words)
     if what.lost.tokens:
         parts.append(f"{what.lost} lost")
     if what.selection is not None:

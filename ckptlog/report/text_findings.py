@@ -15,6 +15,7 @@ from ckptlog.report.loss import loss
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, sentence_case, speed
+from ckptlog.verdict.endings import BROKEN_OFF
 
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
@@ -184,6 +185,25 @@ def purged_words(what: Digest) -> str:
     )
 
 
+def left_behind_words(what: Digest) -> str:
+    """What speculation cost where the turn did not fail for it, and what helps."""
+    lost = sum(item.turn.n_lost or 0 for item in what.left_behind)
+    first = what.left_behind[0].turn
+    advice = f" {without_asides(first.fixes[0]).text}" if first.fixes else ""
+    return (
+        f"{sentence_case(_which(what.left_behind))}: drafted tokens stayed in the slot behind the last answer's end, so "
+        f"that {plural(lost, 'token')} of it were processed again (draft-left-behind, llama.cpp issue 28049).{safe_text(advice)}"
+    )
+
+
+def unawaited_words(what: Digest) -> str:
+    """What to say of answers that nobody waited for."""
+    return (
+        f"{sentence_case(_which(what.unawaited))}: the client had gone (closed connection or time-out), and the server "
+        "finished the answer all the same."
+    )
+
+
 def unshared_words(what: Digest) -> str:
     """What to say where nothing failed and little was reused all the same."""
     turns = what.unshared
@@ -225,10 +245,21 @@ def unshared_advice(what: Digest) -> str:
     return words
 
 
+def not_answered_words(what: Digest) -> str:
+    """Of requests that ended without an answer, by nobody's fault: who ended them, in half a sentence."""
+    left = not all(_broken_off(item.turn) for item in what.cancelled)
+    return "a client did not wait for its answer" if left else "a request was broken off"
+
+
+def _broken_off(turn: TurnRecord) -> bool:
+    return any(evidence.says == BROKEN_OFF for evidence in turn.evidence)
+
+
 def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
-    return f"{sentence_case(_which(what.cancelled))}: the client had gone. {safe_text(first.explanation)}".rstrip()
+    who = "" if _broken_off(first) else "the client had gone. "
+    return f"{sentence_case(_which(what.cancelled))}: {who}{safe_text(first.explanation)}".rstrip()
 
 
 #: what to do about new tokens that take long

@@ -15,12 +15,15 @@ from ckptlog.report.text_findings import (
     cancelled_words,
     fix_words,
     growing_words,
+    left_behind_words,
+    not_answered_words,
     parted_words,
     purged_words,
     rewritten_words,
     slept_words,
     slow_words,
     swapped_words,
+    unawaited_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -71,6 +74,10 @@ def _notes(page: Page, what: Digest) -> None:
         page.para(slept_words(what), first="  Note ", rest=7)
     if what.purged:
         page.para(purged_words(what), first="  Note ", rest=7)
+    if what.left_behind:
+        page.para(left_behind_words(what), first="  Note ", rest=7)
+    if what.unawaited:
+        page.para(unawaited_words(what), first="  Note ", rest=7)
 
 
 def _do(page: Page, finding: Finding) -> None:
@@ -115,7 +122,7 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(f"Nothing failed in {turns}, but the server slept.", first="  ", style="bold yellow")
     elif what.cancelled:
         page.para(
-            f"Nothing failed in {turns}, but a client did not wait for its answer.", "  ", style="bold yellow"
+            f"Nothing failed in {turns}, but {not_answered_words(what)}.", "  ", style="bold yellow"
         )
         _cancelled(page, what)
         for fix in what.cancelled[0].turn.fixes[:1]:

@@ -212,6 +212,14 @@ def source_name(source: SourceRecord) -> str:
     return "standard input" if source.path == "-" else source.path
 
 
+#: what else than llama.cpp of today a log may be of
+_FORKS = MappingProxyType(
+    {
+        "ik_llama.cpp": "llama-server of ik_llama.cpp, a fork",
+        "tagged": "llama-server of 2024, or of a fork that kept its form",
+    }
+)
+
 #: kinds of memory that are known by another name than the record's
 _MEMORIES = MappingProxyType({"swa": "sliding-window"})
 
@@ -228,7 +236,7 @@ def run_words(run: RunRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if memory and run.n_swa and run.memory == "swa":
         memory += f", window {run.n_swa:,}"
     name = run.arch or (run.model and run.model.replace("\\", "/").rsplit("/", 1)[-1])
-    what = ["llama-server", build_words(run) or "build unknown"]
+    what = [_FORKS.get(run.fork or "", "llama-server"), build_words(run) or "build unknown"]
     if memory or name:
         what.append(f"{memory} ({name})" if memory and name else memory or str(name))
     what += server_words(run)

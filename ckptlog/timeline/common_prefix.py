@@ -208,6 +208,8 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
     """n_common from what the search printed (after a cache load), or from a reuse without one."""
     if turn.memory_state is not None:
         return turn.memory_state[0], "observed"
+    if turn.n_common_printed is not None:
+        return turn.n_common_printed, "observed"
     n_prompt, n_cached = turn.n_prompt, turn.n_cached
     if turn.checks:
         threshold = turn.checks[0].thold

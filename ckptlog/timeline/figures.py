@@ -54,7 +54,9 @@ def _ended(run: Run, turn: Turn) -> None:
         return
     if turn.error is not None:
         turn.ended = "error"
-    elif turn.cancel is not None and turn.n_generated is None and not error_missing(run, turn):
+        return
+    broken_off = turn.decode_cancelled is not None or (turn.cancel is not None and not error_missing(run, turn))
+    if broken_off and turn.n_generated is None:
         turn.ended = "cancel"
 
 

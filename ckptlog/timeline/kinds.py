@@ -16,8 +16,8 @@ NEEDED_KINDS = frozenset(
 #: kinds that come as listings: neighbouring lines are one event, with these fields a line
 BLOCK_KINDS = {"cache_candidate": CANDIDATE_FIELDS, "cache_entry": ENTRY_FIELDS}
 
-#: kinds whose lines may be quoted as evidence
-EVIDENCE_KINDS = frozenset(
+#: kinds whose lines may be quoted as evidence, by llama.cpp's names
+_QUOTED = frozenset(
     {
         "cache_alloc_failed",
         "cache_already",
@@ -37,6 +37,8 @@ EVIDENCE_KINDS = frozenset(
         "erased_old",
         "erased_too_close",
         "exiting_sleep",
+        "fork_decode_failed",
+        "fork_input_truncated",
         "forcing_full",
         GAVE_UP,
         "input_truncated",
@@ -60,3 +62,5 @@ EVIDENCE_KINDS = frozenset(
         "truncate_failed",
     }
 )
+
+EVIDENCE_KINDS = _QUOTED | {tagged for tagged, (kind, _) in SAME_AS.items() if kind in _QUOTED}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ckptlog.intake.writer import Writer
-from ckptlog.records import Basis, Ended, Fate, Memory, Origin
+from ckptlog.records import Basis, Ended, Fate, Fork, Memory, Origin
 from ckptlog.timeline.starts import NO_STARTS, Starts
 
 
@@ -188,6 +188,8 @@ class Turn(msgspec.Struct):
     selection: Selection | None = None
     cache_loaded: bool = False
     cache_lcp: int | None = None
+    #: the common prefix at the search, where a fork prints it
+    n_common_printed: int | None = None
     content_from: str = "slot"  # slot, prompt-cache, slot-file
 
     new_prompt_line: int | None = None
@@ -244,6 +246,8 @@ class Turn(msgspec.Struct):
     cancel: Quote | None = None
     #: that the router before this server had given up waiting for its answer
     router_gave_up: Quote | None = None
+    #: the decoding was broken off, perhaps because another request was cancelled (ik_llama.cpp)
+    decode_cancelled: Quote | None = None
     release_quote: Quote | None = None
     selected_quote: Quote | None = None
     #: another request asked for the slot by number meanwhile; and a saved prompt was loaded into it for that request
@@ -310,6 +314,7 @@ class Run(msgspec.Struct):
     #: a slot was given by age although it held much of the prompt: --slot-prompt-similarity 0
     slots_not_compared: bool = False
     bracket_broken: bool = False
+    fork: Fork | None = None
     model: str | None = None
     arch: str | None = None
     has_recurrent: bool = False

@@ -126,10 +126,10 @@ class EndMessages(StreamState):
             turn.last_line = e.line
 
     def on_decode_cancelled(self, e: Event) -> None:
-        """The fork names no task, and one whose client is still there may go on."""
+        """Whoever's request it was that was cancelled: the fork names no task, and one whose client is there may go on."""
         for state in self.slots.values():
-            if state.turn is not None and state.turn.cancel is None:
-                state.turn.cancel = quote(e.line, e.text)
+            if state.turn is not None and state.turn.decode_cancelled is None:
+                state.turn.decode_cancelled = quote(e.line, e.text)
 
     def on_send_error(self, e: Event) -> None:
         task = e.f.get("task")

@@ -113,12 +113,6 @@ class PromptMessages(StreamState):
             if run.n_swa is None and (f.get("n_swa") or 0) > 1:
                 run.n_swa = f["n_swa"]
 
-    def on_fork_cache(self, e: Event) -> None:
-        """The fork prints what the slot holds and where reuse ends, without naming the slot."""
-        state = self.last_slot
-        if state is not None and state.turn is not None and state.turn.n_held is None:
-            state.turn.n_held = e.f.get("n_cached_tokens")
-
     def on_checking_checkpoint(self, e: Event) -> None:
         _, turn = self._turn(e)
         if turn is not None and self._room(turn, e):

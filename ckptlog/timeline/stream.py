@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
-from ckptlog.timeline.dialect import SAME_AS, translate
+from ckptlog.timeline.dialect import FORK_FUNCTIONS, FORK_ONLY, SAME_AS, translate
 from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, is_over, stopped_in, take_last_word
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.on_checkpoints import ListMessages
 from ckptlog.timeline.on_end import EndMessages
-from ckptlog.timeline.on_prompt import PromptMessages
+from ckptlog.timeline.on_fork import ForkMessages
 from ckptlog.timeline.on_ram_cache import RamCacheMessages
 from ckptlog.timeline.on_slot_choice import SlotChoice
 from ckptlog.timeline.startup import FRESH, STARTUP
@@ -39,10 +39,11 @@ def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
         # with a clock, only a fall of the clock proves a new process (a short-lived one may
         # restart within the margin); without one, start-up messages behind a turn do
         return t is None or end.last_t is None or t < end.last_t
-    return False
+    # a process listens once, before its first task: a paste may begin the next one's start so late
+    return kind == "listening" and end.seen_turn and t is None and end.last_t is None
 
 
-class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMessages):
+class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessages):
     """One server's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
 
     def on_ollama(self, e: Event) -> None:
@@ -79,8 +80,9 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
                 self.last_t = e.t
             run.prefixed = True
         run.last_line = e.line
-        if fork or e.kind == "fork_cache":
+        if fork or e.kind in FORK_ONLY:
             run.bracket_broken = True  # a fork's build numbers are not llama.cpp's
+            run.fork = "ik_llama.cpp" if e.kind in FORK_ONLY else run.fork or "tagged"
         elif of not in self.seen_wordings:
             self.seen_wordings.add(of)
             self._bracket(run, of)
@@ -133,6 +135,8 @@ class Stream(SlotChoice, RamCacheMessages, PromptMessages, ListMessages, EndMess
         """Narrow the build's bracket by the wording just seen."""
         if of.kind in NO_BRACKET:
             return
+        if of.func in FORK_FUNCTIONS:
+            run.fork, run.bracket_broken = "ik_llama.cpp", True
         if of.build_min > run.build_min:
             if run.build_max is None or of.build_min <= run.build_max:
                 run.build_min = of.build_min

@@ -95,6 +95,8 @@ class StreamState:
         self.loaded_entry: CacheEntry | None = None
         self._mismatch: tuple[Turn, Event] | None = None
         self._timing_turn: Turn | None = None
+        #: tokens held and in common, as a fork prints them: of the slot that begins a batch next
+        self.fork_cache: tuple[int, int] | None = None
 
     def _slot(self, slot_id: int) -> SlotState:
         state = self.slots.get(slot_id)

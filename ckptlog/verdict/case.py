@@ -64,9 +64,11 @@ class Case:
     @lazy
     def lost(self) -> tuple[int, int] | None:
         """``n_common - n_cached`` as a range, never negative."""
-        if self.common is None or self.turn.n_cached is None:
+        n_cached = self.turn.n_cached
+        least, most = (n_cached, n_cached) if n_cached is not None else self.turn.n_cached_range or (None, None)
+        if self.common is None or least is None or most is None:
             return None
-        return max(0, self.common[0] - self.turn.n_cached), max(0, self.common[1] - self.turn.n_cached)
+        return max(0, self.common[0] - most), max(0, self.common[1] - least)
 
     @lazy
     def costly(self) -> bool | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ckptlog.timeline.figures import SURE_TO_CHECKPOINT
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case, rules_of
+from ckptlog.verdict.causes_drafts import DraftLeftBehind
 from ckptlog.verdict.causes_gone import (
     CacheLoadFailed,
     CheckpointEvicted,
@@ -72,10 +73,15 @@ class Unknown(CauseRule):
             missing = ["n_batch and n_ubatch (capture it from the server's start, with -lv 4)"]
         else:
             text = "None of the known reasons fits what the log shows."
-            missing = ["why the server could not resume (LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence)"]
+            debug = "LLAMA_SERVER_SLOTS_DEBUG=1 shows the text at the divergence"
+            missing = ["why the server could not resume" + (f" ({debug})" if case.run.fork is None else "")]
+        if turn.n_cached is None and case.lost is not None:
+            text += f" {case.lost[0]:,} to {case.lost[1]:,} tokens that the slot had held were processed again."
         todo = []
         old = case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain"
-        if old and not case.run.swa_full and (turn.before or turn.invalidated):
+        if case.run.fork == "ik_llama.cpp" and case.run.memory != "plain":
+            todo.append(fixes.fork_interval(case.run))
+        elif old and not case.run.swa_full and (turn.before or turn.invalidated):
             what = "checkpoints are made wherever a user message begins there (in chat requests, not in raw prompts)"
             todo.append(fixes.upgrade(9981, what))
         return Finding(self.name, text, "inferred", todo, not_helping(case), missing)
@@ -139,6 +145,7 @@ CAUSES: tuple[type[CauseRule], ...] = (
     CacheOff,
     ServerRule,
     RestoreFailed,
+    DraftLeftBehind,
     SlotRestoredBare,
     CacheLoadFailed,
     ShiftCleared,
@@ -164,6 +171,8 @@ _ELSEWHERE = tuple(rule() for rule in (SlotSwapped, CacheOff, CacheLoadFailed, S
 def find_cause(case: Case) -> Finding:
     """The first cause that the log proves; ``unknown`` always applies."""
     for rule in _ELSEWHERE if case.known_costly and not case.costly else _RULES:
+        if rule.by_policy and case.run.fork is not None:
+            continue
         finding = rule.find(case)
         if finding is not None:
             return finding

@@ -35,6 +35,7 @@ class NoUserBoundary(CauseRule):
     """
 
     name = "no-user-boundary"
+    by_policy = True
 
     def find(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn
@@ -151,6 +152,7 @@ class CheckpointsSparse(CauseRule):
     """
 
     name = "checkpoints-sparse"
+    by_policy = True
 
     def find(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn

@@ -191,6 +191,7 @@ class ServerRule(CauseRule):
     """
 
     name = "server-rule"
+    by_policy = True
 
     def find(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
-from ckptlog.timeline.model import Turn
+from ckptlog.timeline.model import Quote, Turn
 from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.crash import crashed
@@ -12,6 +12,11 @@ from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.room import ANSWER, fewer_slots, larger_context, no_more
 from ckptlog.verdict.rule import Finding
 from ckptlog.verdict.showing import present
+
+#: what is said of the line by which a client's leaving is told
+GONE = "the client had gone (closed connection or time-out)"
+#: and of the line that ends a request whose own client did not leave
+BROKEN_OFF = "the decoding was broken off"
 
 
 def _round_up(n: int, step: int = 1024) -> int:
@@ -276,6 +281,8 @@ _NEWER = Fix(
 
 def cancelled(case: Case) -> Finding:
     turn = case.turn
+    if turn.cancel is None and turn.router_gave_up is None and turn.decode_cancelled is not None:
+        return _broken_off(case, turn.decode_cancelled)
     who, whose, reader, cause = "It", "in the client", "it", "client-gone"
     if turn.router_gave_up is not None:
         q = turn.router_gave_up
@@ -283,8 +290,7 @@ def cancelled(case: Case) -> Finding:
         who = "The router gave the request up (its own time-out, as far as that line tells). It"
         whose, reader, cause = "of the router (-to N)", "the client", "router-gave-up"
     if turn.cancel is not None:
-        says = "the client had gone (closed connection or time-out)"
-        case.quote(turn.cancel.line, turn.cancel.text, says if turn.router_gave_up is None else "the router's connection was closed")
+        case.quote(turn.cancel.line, turn.cancel.text, GONE if turn.router_gave_up is None else "the router's connection was closed")
     n_cached, n_processed, n_prompt = turn.n_cached, turn.n_processed, turn.n_prompt
     done = n_processed + (n_cached or 0) if n_processed is not None else None
     if done is not None and (done < n_prompt if n_prompt is not None else turn.n_generated == 0):
@@ -299,3 +305,23 @@ def cancelled(case: Case) -> Finding:
         fix = f"If that was a time-out: raise it {whose}."
     text += " What was done stays in the slot, so that the same request can go on from there."
     return Finding(cause, text, "observed", [Fix("client-timeout", fix)])
+
+
+def _broken_off(case: Case, at: Quote) -> Finding:
+    """No client of this request left, as far as the log shows."""
+    case.quote(at.line, at.text, BROKEN_OFF)
+    text = (
+        "The server broke the decoding off, and the request ended without an answer. In ik_llama.cpp the cancel of any "
+        "request does that to all that are at work. What was done stays in the slot."
+    )
+    return Finding("decode-cancelled", text, "observed")
+
+
+def client_had_gone(case: Case) -> str:
+    """Of a turn that was worked on to its end: had its client left before?"""
+    turn = case.turn
+    cancel, release = turn.cancel, turn.release_quote
+    if cancel is None or release is None or turn.ended != "release" or cancel.line > release.line:
+        return ""
+    case.quote(cancel.line, cancel.text, GONE)
+    return f"The client had gone before the end (line {cancel.line}); the server finished the answer all the same."

@@ -96,6 +96,29 @@ def enable_checkpoints(run: Run) -> Fix:
     return Fix("enable-checkpoints", f"Switch checkpoints on again; {default} is the default.", [flag, str(default)])
 
 
+#: flags of llama.cpp that forks, and builds of 2024, do not have
+_NOT_OF_FORKS = frozenset(
+    {"--checkpoint-min-step", "--checkpoint-every-n-tokens", "--no-kv-unified", "--swa-full", "--cache-reuse"}
+)
+
+
+def for_this_server(run: Run, found: Sequence[Fix]) -> list[Fix]:
+    """A fork's user can follow no build number of llama.cpp, nor give a flag that the fork lacks."""
+    if run.fork is None:
+        return list(found)
+    return [fix for fix in found if fix.name != "upgrade-server" and not _NOT_OF_FORKS.intersection(fix.flags)]
+
+
+def fork_interval(run: Run) -> Fix:
+    """What ik_llama.cpp has in place of the spacing: it makes checkpoints in mid-prompt only if it is told to."""
+    return Fix(
+        "smaller-spacing",
+        "Let ik_llama.cpp make a checkpoint at least every so many tokens, also while it processes a prompt (there once a "
+        f"batch at most): {ram_mib(run, 1)} for each that --ctx-checkpoints lets it keep.",
+        ["--ctx-checkpoints-interval", "512"],
+    )
+
+
 def smaller_step(run: Run, step: int | None, at: int | None = None) -> Fix | None:
     """``at``: a place at which this turn could then resume, as far as the log shows such places."""
     flag = spacing_flag(run)

@@ -198,6 +198,16 @@ FIXES: dict[str, str] = {
         A larger physical batch
 
         -ub N -b N: embeddings and rerank inputs must fit in one.""",
+    "no-speculation": """
+        No speculation
+
+        Without --spec-type, without a draft model: nothing is drafted, so nothing stays behind an answer's end. Answers
+        come more slowly; prompts of conversations that go on are not processed again.""",
+    "fewer-drafts": """
+        Fewer drafted tokens
+
+        A smaller number of tokens drafted at a time (--spec-draft-n-max, or --draft-max): a block of them runs past an
+        answer's end less often.""",
     "upgrade-server": """
         Upgrade llama-server
 

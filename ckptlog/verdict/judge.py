@@ -11,6 +11,7 @@ from ckptlog.timeline.model import Run, Shift, Turn
 from ckptlog.verdict import endings, faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.causes import find_cause
+from ckptlog.verdict.causes_drafts import DraftLeftBehind
 from ckptlog.verdict.causes_held import SlotSwapped
 from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
@@ -68,6 +69,7 @@ def judge(run: Run, turn: Turn) -> Verdict:
     missing = list(finding.missing) if finding is not None else []
     if judged.outcome == "unknown":
         missing.append(_open_question(run, turn))
+    said = finding.explanation if finding is not None else _hint(case, judged, what)
     prefill = judged.outcome == "checkpoint-reprefill" or "checkpoint-reprefill" in judged.also
     return Verdict(
         outcome=judged.outcome,
@@ -81,10 +83,10 @@ def judge(run: Run, turn: Turn) -> Verdict:
         n_lost=n_lost,
         lost_ms=lost_ms,
         headline=headline(case, judged, n_lost, lost_ms),
-        explanation=finding.explanation if finding is not None else _hint(case, judged, what),
+        explanation=" ".join(filter(None, (said, endings.client_had_gone(case)))),
         evidence=case.evidence,
-        fixes=fixes.listed(finding.fixes, run) if finding is not None else [],
-        not_fixes=finding.not_fixes if finding is not None else [],
+        fixes=fixes.listed(fixes.for_this_server(run, finding.fixes), run) if finding is not None else [],
+        not_fixes=fixes.for_this_server(run, finding.not_fixes) if finding is not None else [],
         missing=missing,
     )
 
@@ -183,9 +185,11 @@ def _restored(case: Case) -> Finding | None:
         finding = _stale(case, turn.stale)
     elif case.costly:
         found = find_cause(case)
-        if found.cause != "unknown":
-            text = f"{parted_hint(case)} {found.explanation}".lstrip()
-            finding = Finding("", text, "observed")  # that it was restored is as sure as before
+        # (that it was restored is as sure as before)
+        if found.cause == DraftLeftBehind.name:
+            finding = Finding("", found.explanation, "observed", found.fixes, found.not_fixes)
+        elif found.cause != "unknown":
+            finding = Finding("", f"{parted_hint(case)} {found.explanation}".lstrip(), "observed")
     q = turn.restored_quote
     if q is not None:
         case.quote(q.line, q.text, "evaluation went on from here")

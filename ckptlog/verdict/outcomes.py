@@ -260,7 +260,12 @@ def _behind_drafts(case: Case) -> Judged | None:
         return Judged("reused", confidence="inferred")
     if most <= NOTHING_CACHED and is_costly_loss(losses[0], turn.n_processed):
         return Judged("checkpoint-reprefill", "full" if turn.list_visible else "silent", "costly", "inferred")
-    return None
+    if least <= NOTHING_CACHED or losses[0] <= 0:
+        return None
+    # certainly less than what was in common: from a checkpoint, near or far
+    if losses[0] > high / 2 and is_costly_loss(losses[0], most + (turn.n_processed or 0)):
+        return Judged("checkpoint-reprefill", "partial" if turn.list_visible else "silent", "costly", "inferred")
+    return Judged("restored", confidence="inferred") if losses[1] <= low / 2 else None
 
 
 def _undecided(case: Case) -> Judged:

@@ -30,6 +30,8 @@ class CauseRule:
     """
 
     name: ClassVar[str]
+    #: goes by where llama.cpp makes checkpoints, or how it looks for them: a fork may do it otherwise
+    by_policy: ClassVar[bool] = False
 
     def find(self, case: Case) -> Finding | None:
         raise NotImplementedError

@@ -7,6 +7,7 @@ from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.timeline.course import shift_missing
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict.case import Case, rules_of
+from ckptlog.verdict.drafts import only_appended
 from ckptlog.verdict.returning import lost_before
 
 #: trigger -> title and text that ``ckptlog explain`` prints
@@ -65,6 +66,8 @@ def trigger(case: Case) -> tuple[str | None, Basis]:
         return (None, "inferred") if shifted else ("other-conversation", "derived")
     if not shifted and is_other_conversation(turn, high, held):
         return "other-conversation", "inferred"
+    if only_appended(turn, low, high):
+        return "appended", "derived"
     if low != high:
         return _from_range(case.run, turn, low, high, held)
     common = low

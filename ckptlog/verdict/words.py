@@ -32,6 +32,8 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
             return "A slice of the context was deleted in silence, and the answer went on without it."
         case "checkpoint-reprefill":
             where = "from the beginning" if (turn.n_cached or 0) <= 8 else f"from token {turn.n_cached:,}"
+            if turn.n_cached is None and turn.n_cached_range is not None and turn.n_cached_range[1] > 8:
+                where = f"from about token {turn.n_cached_range[1]:,}"
             if judged.severity == "harmless" and where == "from the beginning" and case.common is not None:
                 low, high = case.common
                 shared = f"{high:,} token{'s' if high != 1 else ''}"
@@ -46,12 +48,16 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
             return "Went on where the slot was. Tokens drafted beyond the answer's end hide exactly how much was reused."
         case "reused":
             return f"Went on where the slot was: {turn.n_cached or 0:,} of {n_prompt} came from the cache."
+        case "restored" if turn.n_cached is None:
+            return "Resumed from a checkpoint. Tokens drafted beyond the answer's end hide exactly how much was reused."
         case "restored":
             return f"Resumed from a checkpoint: {turn.n_cached or 0:,} of {n_prompt} came from the cache."
         case "cold":
             return f"A fresh prompt of {n_prompt}: there was nothing to reuse."
         case "cancelled" if turn.router_gave_up is not None:
             return "The router gave the request up before the answer was complete."
+        case "cancelled" if turn.decode_cancelled is not None and turn.cancel is None:
+            return "The server broke the decoding off before the answer was complete."
         case "cancelled":
             return "The client went away before the answer was complete."
         case "error" if judged.variant == "crash":

@@ -20,7 +20,7 @@ VALUES = {
     "NAME": ["f16", "02463ab2"],
     "NONSPACE": ["gemma-3:270m", "/v1/chat/completions"],
     "IN_QUOTES": ["models/gemma 3.gguf"],
-    "IN_DOUBLE_QUOTES": ["/completion"],
+    "STEP": ["next token |"],
     "ADDRESS": ["http://127.0.0.1:8080"],
     "METHOD": ["POST"],
     "BODY": ['{"prompt": "POST it"}'],
@@ -34,6 +34,14 @@ VALUES = {
     "BEFORE_IT": ["operator():", "^Csrv    operator(): operator():"],
     "CTRL_C": ["^C"],
     "BREAKDOWN": ["llama_memory_breakdown_print:"],
+    "TO_SHIFT": ['| tid="139870" timestamp=1771800702'],
+    **{
+        f"TO_{key.upper()}": [f'| tid="139870" timestamp=1771800702 {key}=', f"| {key}="]
+        for key in ("p0", "n_ctx", "t_last", "n_past", "n_slots", "n_ctx_slot")
+    },
+    "TO_N_KEEP": ["n_keep=", "n_erase=7 n_keep="],
+    "TO_N_PROMPT": ["n_prompt_tokens=", "n_left=7 n_prompt_tokens="],
+    "TO_TRUNCATED": ["truncated=", "n_system_tokens=0 truncated="],
     "REST": ["\x1b[31m[bold]it's | free, text = 1)", "x"],
 }
 GLUED_BEFORE = {",", ")", "]", ":", "/", ".", "..."}
