@@ -13,6 +13,7 @@ from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
 from ckptlog.report.loss import loss
+from ckptlog.report.notes import notes
 from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
@@ -20,21 +21,14 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     forced_words,
-    growing_words,
     harmless_words,
-    left_behind_words,
     mismatch_words,
     not_answered_words,
     parted_words,
     place,
-    purged_words,
     quoted,
-    rewritten_words,
-    slept_words,
     slow_words,
-    swapped_words,
     turn_figures,
-    unawaited_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -117,23 +111,11 @@ def _hidden_level(what: Digest) -> list[str]:
 def _verdict(what: Digest) -> list[str]:
     if not what.turns:
         return ["**No turn to show.**"]
-    notes = [escape(rewritten_words(what, finding)) for finding in what.rewritten]
-    if what.growing:
-        notes.append(escape(growing_words(what)))
-    if what.swapped:
-        notes.append(escape(swapped_words(what)))
-    if what.slept:
-        notes.append(escape(slept_words(what)))
-    if what.purged:
-        notes.append(escape(purged_words(what)))
-    if what.left_behind:
-        notes.append(escape(left_behind_words(what)))
-    if what.unawaited:
-        notes.append(escape(unawaited_words(what)))
+    told = [escape(note) for note in notes(what)]
     if what.unshared:
-        notes.append(escape(unshared_words(what)))
+        told.append(escape(unshared_words(what)))
     if not what.findings:
-        return _healthy(what, notes)
+        return _healthy(what, told)
     worst = what.findings[0]
     lines = [
         f"**{escape(worst.title)}**: {len(worst.turns):,} of {plural(len(what.turns), 'turn')}, {worst.cost()}. "
@@ -141,10 +123,10 @@ def _verdict(what: Digest) -> list[str]:
     ]
     if worst.fixes:
         lines += ["", f"**Do:** {_fix(without_asides(worst.fixes[0]))}"]
-    return [*lines, *([""] if notes else []), *notes]
+    return [*lines, *([""] if told else []), *told]
 
 
-def _healthy(what: Digest, notes: list[str]) -> list[str]:
+def _healthy(what: Digest, told: list[str]) -> list[str]:
     """No finding: what to say first, the notes, and what to do where that can be said."""
     turns = plural(len(what.turns), "turn")
     if what.selection is not None:
@@ -161,11 +143,11 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         first = f"Nothing wrong was found, but of {unjudged} the log does not tell."
     elif what.parted:
         first = f"Slow, for what was held was rewritten: {parted_words(what)}"
-        notes += [escape(cancelled_words(what))] if what.cancelled else []
+        told += [escape(cancelled_words(what))] if what.cancelled else []
         todo = [escape(PARTED_ADVICE)]
     elif what.slow:
         first = f"Slow, but not the cache's fault: {slow_words(what)}"
-        notes += [escape(cancelled_words(what))] if what.cancelled else []  # perhaps because of that
+        told += [escape(cancelled_words(what))] if what.cancelled else []  # perhaps because of that
         todo = [escape(SLOW_ADVICE)]
     elif what.unshared:
         first = f"Nothing failed in {turns}, but little was reused."
@@ -173,14 +155,14 @@ def _healthy(what: Digest, notes: list[str]) -> list[str]:
         first = f"Nothing failed in {turns}, but the server slept."
     elif what.cancelled:
         first = f"Nothing failed in {turns}, but {not_answered_words(what)}."
-        notes.append(escape(cancelled_words(what)))
+        told.append(escape(cancelled_words(what)))
         todo = [escape(what.cancelled[0].turn.fixes[0].text)] if what.cancelled[0].turn.fixes else []
     else:
         first = f"Nothing went wrong in {turns}."
     if what.unshared:
         todo.append(escape(unshared_advice(what)))
     lines = [f"**{escape(first)}**"]
-    for note in notes:
+    for note in told:
         lines += ["", note]
     for each in todo:
         lines += ["", f"**Do:** {each}"]

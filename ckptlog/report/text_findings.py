@@ -125,7 +125,7 @@ def mismatch_words(turn: TurnRecord, show: Callable[[str], str] = _in_quotes) ->
     return f"The prompts part{at}: the slot held {old}, the new prompt has {new}."
 
 
-def _which(turns: list[Numbered]) -> str:
+def which_turns(turns: list[Numbered]) -> str:
     return f"{'turn' if len(turns) == 1 else 'turns'} {listed([item.number for item in turns], 5)}"
 
 
@@ -138,69 +138,9 @@ def rewritten_words(what: Digest, finding: Finding) -> str:
     shown = finding.worst.turn.mismatch
     parting = mismatch_words(finding.worst.turn) if shown is not None and shown.new is not None else None
     return (
-        f"{sentence_case(_which(finding.turns))} shared only {plural(shared, 'token')}"
+        f"{sentence_case(which_turns(finding.turns))} shared only {plural(shared, 'token')}"
         f"{' or less' if len(turns) > 1 else ''} with what the slot held: {processed:,} tokens were processed "
         f"anew{took}. {why_words(what, finding)}{f' {parting}' if parting else ''}"
-    )
-
-
-def growing_words(what: Digest) -> str:
-    """Of prompts that grow on a slot and reuse nothing, where the level hides what they shared with it."""
-    return (
-        f"In {_which(what.growing)} each prompt is longer than the one before it on the same slot, and nothing was reused: "
-        "perhaps one conversation whose beginning the client changes each time (a clock, an id, a header). The log at this "
-        "level does not tell; one with LLAMA_SERVER_SLOTS_DEBUG=1 and -lv 4 shows the texts where they part."
-    )
-
-
-def swapped_words(what: Digest) -> str:
-    """What to say of turns whose slot was given another conversation's tokens while it was at work."""
-    them, answers = ("its", "answer") if len(what.swapped) == 1 else ("their", "answers")
-    return (
-        f"While {_which(what.swapped)} ran, another request asked for {them} slot by number (id_slot), and the server "
-        f"loaded that request's prompt from the RAM cache into the busy slot (b9725 and later): {them} {answers} may be off. "
-        "Leave out id_slot, send one request at a time to a slot, or switch that cache off (--cache-ram 0)."
-    )
-
-
-def slept_words(what: Digest) -> str:
-    """What to say of prompts that came back to a server which had slept."""
-    processed = sum(item.turn.n_processed or 0 for item in what.slept)
-    one = len(what.slept) == 1
-    return (
-        f"{sentence_case(_which(what.slept))} found nothing: the server had slept (--sleep-idle-seconds), and lets go "
-        f"then of the model and of all that slots and RAM cache hold. If {'this conversation' if one else 'these conversations'} "
-        f"had been here before, up to {plural(processed, 'token')} were read again; a longer time (or no sleep) would keep them."
-    )
-
-
-def purged_words(what: Digest) -> str:
-    """What to say of prompts that came back to a slot which had been purged."""
-    processed = sum(item.turn.n_processed or 0 for item in what.purged)
-    one = len(what.purged) == 1
-    return (
-        f"{sentence_case(_which(what.purged))} found nothing: the KV cache that all slots share had run out of cells, and the "
-        f"server had purged {'a slot' if one else 'slots'} for room. If {'this conversation' if one else 'these conversations'} "
-        f"had been there, up to {plural(processed, 'token')} were read again; a larger -c would keep them."
-    )
-
-
-def left_behind_words(what: Digest) -> str:
-    """What speculation cost where the turn did not fail for it, and what helps."""
-    lost = sum(item.turn.n_lost or 0 for item in what.left_behind)
-    first = what.left_behind[0].turn
-    advice = f" {without_asides(first.fixes[0]).text}" if first.fixes else ""
-    return (
-        f"{sentence_case(_which(what.left_behind))}: drafted tokens stayed in the slot behind the last answer's end, so "
-        f"that {plural(lost, 'token')} of it were processed again (draft-left-behind, llama.cpp issue 28049).{safe_text(advice)}"
-    )
-
-
-def unawaited_words(what: Digest) -> str:
-    """What to say of answers that nobody waited for."""
-    return (
-        f"{sentence_case(_which(what.unawaited))}: the client had gone (closed connection or time-out), and the server "
-        "finished the answer all the same."
     )
 
 
@@ -211,7 +151,7 @@ def unshared_words(what: Digest) -> str:
     held = "nothing of the prompt, or another conversation"
     if any(_perhaps_rewritten(item.turn) for item in turns):
         held = "nothing of the prompt, another conversation, or the same with another beginning"
-    return f"In {_which(turns)} the slot held {held} ({plural(processed, 'token')} processed)."
+    return f"In {which_turns(turns)} the slot held {held} ({plural(processed, 'token')} processed)."
 
 
 def _perhaps_rewritten(turn: TurnRecord) -> bool:
@@ -259,7 +199,7 @@ def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
     who = "" if _broken_off(first) else "the client had gone. "
-    return f"{sentence_case(_which(what.cancelled))}: {who}{safe_text(first.explanation)}".rstrip()
+    return f"{sentence_case(which_turns(what.cancelled))}: {who}{safe_text(first.explanation)}".rstrip()
 
 
 #: what to do about new tokens that take long
@@ -291,7 +231,7 @@ def parted_words(what: Digest) -> str:
 def _took(what: Digest, turns: list[Numbered], which: str) -> str:
     tokens = sum(item.turn.n_processed or 0 for item in turns)
     ms = sum(item.turn.prompt_ms or 0 for item in turns)
-    where = f", in {_which(turns)}" if len(what.turns) > 1 else ""
+    where = f", in {which_turns(turns)}" if len(what.turns) > 1 else ""
     return f"{tokens:,} {which} took {duration(ms)} ({speed(tokens, ms)}){where}."
 
 

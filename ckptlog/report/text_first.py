@@ -6,6 +6,7 @@ from rich.text import Text
 
 from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding
+from ckptlog.report.notes import notes
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
@@ -14,16 +15,10 @@ from ckptlog.report.text_findings import (
     SLOW_ADVICE,
     cancelled_words,
     fix_words,
-    growing_words,
-    left_behind_words,
     not_answered_words,
     parted_words,
-    purged_words,
     rewritten_words,
-    slept_words,
     slow_words,
-    swapped_words,
-    unawaited_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -64,20 +59,8 @@ def _failures(page: Page, what: Digest) -> None:
 
 
 def _notes(page: Page, what: Digest) -> None:
-    for finding in what.rewritten:
-        page.para(safe_text(rewritten_words(what, finding)), first="  Note ", rest=7)
-    if what.growing:
-        page.para(growing_words(what), first="  Note ", rest=7)
-    if what.swapped:
-        page.para(swapped_words(what), first="  Note ", rest=7)
-    if what.slept:
-        page.para(slept_words(what), first="  Note ", rest=7)
-    if what.purged:
-        page.para(purged_words(what), first="  Note ", rest=7)
-    if what.left_behind:
-        page.para(left_behind_words(what), first="  Note ", rest=7)
-    if what.unawaited:
-        page.para(unawaited_words(what), first="  Note ", rest=7)
+    for note in notes(what):
+        page.para(safe_text(note), first="  Note ", rest=7)
 
 
 def _do(page: Page, finding: Finding) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 import ckptlog
 from ckptlog.report.digest import digest
+from ckptlog.report.notes import purged_words
 from ckptlog.report.text import render_text
-from ckptlog.report.text_findings import purged_words
 
 LOG = """\
 5.01.635.226 I slot get_availabl: id  1 | task -1 | selected slot by LRU, t_last = -1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import ckptlog
 from ckptlog.report.digest import digest
-from ckptlog.report.text_findings import slept_words
+from ckptlog.report.notes import slept_words
 
 PLAYED = Path(__file__).parents[1] / "data" / "played"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import ckptlog
 from ckptlog.report.digest import digest
+from ckptlog.report.notes import swapped_words
 from ckptlog.report.text import render_text
-from ckptlog.report.text_findings import swapped_words
 
 PLAYED = Path(__file__).parents[1] / "data" / "played"
 

@@ -1,0 +1,86 @@
+"""What to say beside the findings: of turns that did not fail, or for which no cache is to blame, in a sentence or two each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ckptlog.report.digest import Digest
+from ckptlog.report.text_findings import rewritten_words, which_turns, without_asides
+from ckptlog.report.words import plural, sentence_case
+
+
+def notes(what: Digest) -> Iterator[str]:
+    """In the order in which they are told; the texts may hold what a log says."""
+    for finding in what.rewritten:
+        yield rewritten_words(what, finding)
+    told = (
+        (what.growing, growing_words),
+        (what.swapped, swapped_words),
+        (what.slept, slept_words),
+        (what.purged, purged_words),
+        (what.left_behind, left_behind_words),
+        (what.unawaited, unawaited_words),
+    )
+    for turns, words in told:
+        if turns:
+            yield words(what)
+
+
+def growing_words(what: Digest) -> str:
+    """Of prompts that grow on a slot and reuse nothing, where the level hides what they shared with it."""
+    return (
+        f"In {which_turns(what.growing)} each prompt is longer than the one before it on the same slot, and nothing was reused: "
+        "perhaps one conversation whose beginning the client changes each time (a clock, an id, a header). The log at this "
+        "level does not tell; one with LLAMA_SERVER_SLOTS_DEBUG=1 and -lv 4 shows the texts where they part."
+    )
+
+
+def swapped_words(what: Digest) -> str:
+    """What to say of turns whose slot was given another conversation's tokens while it was at work."""
+    them, answers = ("its", "answer") if len(what.swapped) == 1 else ("their", "answers")
+    return (
+        f"While {which_turns(what.swapped)} ran, another request asked for {them} slot by number (id_slot), and the server "
+        f"loaded that request's prompt from the RAM cache into the busy slot (b9725 and later): {them} {answers} may be off. "
+        "Leave out id_slot, send one request at a time to a slot, or switch that cache off (--cache-ram 0)."
+    )
+
+
+def slept_words(what: Digest) -> str:
+    """What to say of prompts that came back to a server which had slept."""
+    processed = sum(item.turn.n_processed or 0 for item in what.slept)
+    one = len(what.slept) == 1
+    return (
+        f"{sentence_case(which_turns(what.slept))} found nothing: the server had slept (--sleep-idle-seconds), and lets go "
+        f"then of the model and of all that slots and RAM cache hold. If {'this conversation' if one else 'these conversations'} "
+        f"had been here before, up to {plural(processed, 'token')} were read again; a longer time (or no sleep) would keep them."
+    )
+
+
+def purged_words(what: Digest) -> str:
+    """What to say of prompts that came back to a slot which had been purged."""
+    processed = sum(item.turn.n_processed or 0 for item in what.purged)
+    one = len(what.purged) == 1
+    return (
+        f"{sentence_case(which_turns(what.purged))} found nothing: the KV cache that all slots share had run out of cells, and the "
+        f"server had purged {'a slot' if one else 'slots'} for room. If {'this conversation' if one else 'these conversations'} "
+        f"had been there, up to {plural(processed, 'token')} were read again; a larger -c would keep them."
+    )
+
+
+def left_behind_words(what: Digest) -> str:
+    """What speculation cost where the turn did not fail for it, and what helps."""
+    lost = sum(item.turn.n_lost or 0 for item in what.left_behind)
+    first = what.left_behind[0].turn
+    advice = f" {without_asides(first.fixes[0]).text}" if first.fixes else ""
+    return (
+        f"{sentence_case(which_turns(what.left_behind))}: drafted tokens stayed in the slot behind the last answer's end, so "
+        f"that {plural(lost, 'token')} of it were processed again (draft-left-behind, llama.cpp issue 28049).{advice}"
+    )
+
+
+def unawaited_words(what: Digest) -> str:
+    """What to say of answers that nobody waited for."""
+    return (
+        f"{sentence_case(which_turns(what.unawaited))}: the client had gone (closed connection or time-out), and the server "
+        "finished the answer all the same."
+    )
