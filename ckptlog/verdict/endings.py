@@ -12,6 +12,7 @@ from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.room import ANSWER, fewer_slots, larger_context, no_more
 from ckptlog.verdict.rule import Finding
 from ckptlog.verdict.showing import present
+from ckptlog.verdict.triggers import ONE_MESSAGE
 
 #: what is said of the line by which a client's leaving is told
 GONE = "the client had gone (closed connection or time-out)"
@@ -303,8 +304,21 @@ def cancelled(case: Case) -> Finding:
     else:
         text = f"{who} left before the answer was complete."
         fix = f"If that was a time-out: raise it {whose}."
-    text += " What was done stays in the slot, so that the same request can go on from there."
+    text += f" {_what_becomes_of_it(case)}"
     return Finding(cause, text, "observed", [Fix("client-timeout", fix)])
+
+
+def _what_becomes_of_it(case: Case) -> str:
+    """The same request can go on from what was done: unless this one, a second try, shows that the client changes it."""
+    turn, before = case.turn, case.turn.previous
+    common, held = case.common, case.turn.n_held
+    again = before is not None and before.ended == "cancel" and before.n_prompt == turn.n_prompt
+    if not again or common is None or held is None or turn.cache_loaded or common[1] >= held - ONE_MESSAGE:
+        return "What was done stays in the slot, so that the same request can go on from there."
+    return (
+        f"The request before it was as long and left, too: it had {held:,} tokens in the slot, and this one parts from them at "
+        f"{case.parting}. If it was the same request sent again, the client changes it there, and each try begins anew."
+    )
 
 
 def _broken_off(case: Case, at: Quote) -> Finding:

@@ -48,3 +48,10 @@ def test_memory_that_was_whole_is_no_lack_of_checkpoints() -> None:
 def test_a_build_before_checkpoints_has_none_to_switch_on() -> None:
     turn = report("before-checkpoints").turns[1]
     assert (turn.cause, [fix.name for fix in turn.fixes]) == ("server-rule", ["upgrade-server", "swa-full"])
+
+
+def test_a_retry_that_parts_early_shows_that_what_was_done_is_lost() -> None:
+    first, again = report("timed-out-twice").turns
+    assert "stays in the slot" in first.explanation
+    assert "this one parts from them at token 15,102" in again.explanation
+    assert "stays in the slot" not in again.explanation
