@@ -389,7 +389,9 @@ def digest(report: Report, selection: Selection | None = None) -> Digest:
         turn = item.turn
         if turn.failed or turn.outcome == "error":
             fix = turn.fixes[0].name if turn.fixes else None
-            groups.setdefault((turn.outcome, turn.variant, turn.cause, fix), []).append(item)
+            # what one log can't tell of two turns may be two things
+            missing = turn.missing if turn.cause == "unknown" else ()
+            groups.setdefault((turn.outcome, turn.variant, turn.cause, fix, *missing), []).append(item)
     findings = sorted(
         (finding for items in groups.values() for finding in _by_server(items)),
         key=lambda finding: (

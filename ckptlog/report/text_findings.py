@@ -199,7 +199,8 @@ def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
     who = "" if _broken_off(first) else "the client had gone. "
-    return f"{sentence_case(which_turns(what.cancelled))}: {who}{safe_text(first.explanation)}".rstrip()
+    of_first = "Of the first: " if len({item.turn.explanation for item in what.cancelled}) > 1 else ""
+    return f"{sentence_case(which_turns(what.cancelled))}: {who}{of_first}{safe_text(first.explanation)}".rstrip()
 
 
 #: what to do about new tokens that take long

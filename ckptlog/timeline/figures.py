@@ -108,6 +108,8 @@ def _cached_and_prompt(turn: Turn) -> None:
         _set(turn, "n_cached", 0, "derived")
     elif turn.restored is not None:
         _set(turn, "n_cached", _restored_n_past(turn), "derived")
+    elif turn.need_one_token is not None and turn.memory_cleared is None and turn.n_prompt is not None:
+        _set(turn, "n_cached", turn.n_prompt - 1, "derived")
     held_end = _slot_end(turn)
     if turn.n_prompt is None and held_end is not None:
         _set(turn, "n_prompt", held_end, "derived")
@@ -118,6 +120,9 @@ def _cached_and_prompt(turn: Turn) -> None:
     elif turn.n_cached is not None and turn.n_processed is not None:
         _set(turn, "n_prompt", turn.n_cached + turn.n_processed, "derived")
     _without_lost_batch(turn)
+    if turn.input_truncated is not None and turn.basis.get("n_prompt") == "derived":
+        turn.n_prompt = None  # what was processed is what the cut had left
+        turn.basis.pop("n_prompt")
     most = turn.n_prompt if turn.n_prompt is not None else turn.n_cached
     if turn.n_cached is not None and most is not None and not 0 <= turn.n_cached <= most:
         # the equation's premise fails (lines of two turns mixed in a damaged log)

@@ -6,6 +6,7 @@ what to capture next time.
 
 from __future__ import annotations
 
+from ckptlog.timeline.course import lines_missing
 from ckptlog.timeline.figures import SURE_TO_CHECKPOINT
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case, rules_of
@@ -106,6 +107,8 @@ def _list_empty(case: Case) -> bool:
     turn = case.turn
     if turn.forced is None or turn.checks or turn.invalidated or turn.before:
         return False
+    if turn.new_prompt_line is None or lines_missing(case.run, turn):
+        return False  # lines of the search may be missing
     return turn.before_known or all(rules.invalidate != "window" for rules in rules_of(case.run))
 
 

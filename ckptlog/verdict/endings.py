@@ -134,8 +134,10 @@ def _hole_words(variant: str | None, n_keep: int | None) -> str:
         return f"behind the first {n_keep} tokens, so the system prompt went first"
     if variant == "input":
         if n_keep is None:
-            return "before the prompt was even processed"
+            return "at a place that this log does not show"
         return _HOLE_WORDS["head" if n_keep <= 1 else "history"]
+    if variant is None and n_keep is not None:
+        return f"behind the first {n_keep:,} tokens (how long the prompt was is not in the log)"
     return _HOLE_WORDS.get(variant or "", "at a place that this log does not show exactly")
 
 
@@ -158,7 +160,8 @@ def context_shift(case: Case, judged: Judged) -> Finding:
             text += f" While it answered it deleted {gone:,} tokens more."
     else:
         text = f"The context was full; in this turn the server deleted a slice {times} ({gone:,} tokens) and went on: {where}."
-    text += " The model answered without it, and nothing told the client."
+    if turn.ended != "error":
+        text += " The model answered without it, and nothing told the client."
     if turn.shifts and judged.variant != "generated":
         text += f" What the slot holds now fits the conversation only up to token {turn.shifts[-1].n_keep:,}: the next turn is processed anew from there."
     limit = turn.n_ctx_slot or run.n_ctx_slot or (turn.shifts[0].n_keep + turn.shifts[0].n_left + 1 if turn.shifts else 4096)
@@ -299,7 +302,8 @@ def cancelled(case: Case) -> Finding:
         text = f"{who} left while the prompt was being processed: {done:,}{of} tokens were in the slot."
         fix = f"If that was a time-out: raise it {whose}, or make the prompt phase shorter."
     elif turn.n_generated:
-        text = f"{who} left after {turn.n_generated:,} tokens of the answer."
+        tokens = "token" if turn.n_generated == 1 else "tokens"
+        text = f"{who} left after {turn.n_generated:,} {tokens} of the answer."
         fix = f"If that was a time-out: raise it {whose}, or let {reader} read the answer as a stream."
     else:
         text = f"{who} left before the answer was complete."

@@ -114,7 +114,8 @@ def fork_interval(run: Run) -> Fix:
     return Fix(
         "smaller-spacing",
         "Let ik_llama.cpp make a checkpoint at least every so many tokens, also while it processes a prompt (there once a "
-        f"batch at most): {ram_mib(run, 1)} for each that --ctx-checkpoints lets it keep.",
+        "batch at most). --ctx-checkpoints says how many it keeps: the older ones go, so both must fit the conversation."
+        + (f" Each takes {run.cp_size_mib:.3g} MiB of host RAM." if run.cp_size_mib else ""),
         ["--ctx-checkpoints-interval", "512"],
     )
 
