@@ -22,7 +22,8 @@ _CHANGING = re.compile(
     r"|(?P<level>(?i:\b(?:trace|debug|dbg|debg|verbose|info|inf|notice|warn|warning|wrn|error|err|fatal|critical)\b))"
     r"|(?P<space>\s+)"
 )
-_NUMBER = r" *\d+(?:[.,:]\d+)*"
+_DIGITS = r"\d+(?:[.,:]\d+)*"
+_SPACE = r"\s+"
 _WORD = r"[A-Za-z]+"
 #: at the line's end, of every line
 _SUFFIX = re.compile(r"(?P<sign>\$|<br ?/?>|\|)\s*$")
@@ -90,7 +91,9 @@ class Surround(NamedTuple):
     def _unescaped(self, line: str) -> str:
         if self.quote == ",":
             return line.replace('""', '"')
-        text = _ESCAPED.sub(_character, line).rstrip("\n")
+        # (two escapes may be the halves of one character, or one half alone)
+        halves = _ESCAPED.sub(_character, line).rstrip("\n").encode("utf-16", "surrogatepass")
+        text = halves.decode("utf-16", "replace")
         if not self.before.endswith("b"):
             return text
         try:  # Python's bytes
@@ -100,6 +103,8 @@ class Surround(NamedTuple):
 
 
 _NOTHING = Surround("", "")
+#: what stands around a message is no longer
+MOST_CHARS = 256
 
 
 def surround_of(line: str) -> Surround | None:
@@ -118,6 +123,8 @@ def surround_of(line: str) -> Surround | None:
     if sign is None and not hard and is_headed(line):
         return _NOTHING
     before = head[:start]
+    if len(before) > MOST_CHARS:
+        return None
     opened = _opened(before)
     for kept in dict.fromkeys((opened or start, start)):
         if opened and kept == start and '\\"' in before:
@@ -164,11 +171,14 @@ def form_of(before: str, *, last: bool = False) -> str:
     at = 0
     for match in _CHANGING.finditer(kept):
         pieces.append(re.escape(kept[at : match.start()]))
+        # what stands right behind another piece must be told from it, or long texts could be cut in very many ways
+        before_it = pieces[-2] if len(pieces) > 1 and not pieces[-1] else ""
         at = match.end()
         if match.lastgroup == "number":
-            pieces.append(_NUMBER)
+            space = "" if before_it == _SPACE else " +" if before_it.endswith(_DIGITS) else " *"
+            pieces.append(space + _DIGITS)
         else:
-            pieces.append(r"\s+" if match.lastgroup == "space" else _WORD)
+            pieces.append(_SPACE if match.lastgroup == "space" else _WORD)
     pieces.append(re.escape(kept[at:]))
     if len(kept) < len(before):
         pieces.append(rf"\s{{0,{len(before) - len(kept)}}}")

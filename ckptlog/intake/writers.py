@@ -16,8 +16,10 @@ import polars as pl
 
 from ckptlog.intake.writer import Writer
 
-#: the number of an writer that is not told
+#: the number of a writer that is not told
 NOBODY = 0
+#: names in one file; where there are more, they are none of servers
+MOST_NAMES = 4096
 
 _DATE = "|".join(
     (
@@ -55,7 +57,10 @@ _FORMS = tuple(
     )
 )
 #: what stands where a name could, and is none
-_NO_NAME = re.compile(r"\[?(?:std)?(?:out|err)\]?|\[?(?:[a-z]|trace|debug|info|notice|warn|warning|err|error|fatal)\]?", re.IGNORECASE)
+_NO_NAME = re.compile(
+    r"(?:std)?(?:out|err)|[a-z]|trace|debug|debg|dbg|verbose|verb|info|inf|notice|warn|warning|wrn|error|critical|crit|fatal",
+    re.IGNORECASE,
+)
 _LOGGERS = re.compile(r"(?:slot|srv|que|res|cmn|spec|[IWED])\s")
 _PROCESS = re.compile(r"\[\d+\]| \d+$")
 _TAIL = re.compile(r"^==> (.+) <==$")
@@ -228,10 +233,13 @@ class Writers:
         keys = self._form.keys(lines)
         for at in keys.arg_unique().sort():
             key = keys[at]
-            if key is not None and key not in self._numbers:
+            if key is not None and key not in self._numbers and len(self.found) <= MOST_NAMES:
                 self._numbers[key] = len(self.found)
                 self.found.append(self._form.writer(key, lines[at]))
-        return keys.replace_strict(self._numbers, default=None, return_dtype=pl.UInt32)
+        numbers = keys.replace_strict(self._numbers, default=None, return_dtype=pl.UInt32)
+        if len(self.found) <= MOST_NAMES:
+            return numbers
+        return numbers.zip_with(numbers.is_not_null() | keys.is_null(), pl.repeat(NOBODY, len(keys), dtype=pl.UInt32, eager=True))
 
 
 def _form_of(line: str) -> Form | None:
@@ -246,7 +254,8 @@ def _form_of(line: str) -> Form | None:
 
 def _is_named(match: re.Match[str]) -> bool:
     """Is what a form finds on a line of the server a name, and no level, stream, or part of the message?"""
-    return _LOGGERS.match(match[1]) is None and not any(map(_NO_NAME.fullmatch, match.groups()))
+    words = [word for group in match.groups() for word in re.split(r"[\s\[\]]+", group or "") if word]
+    return _LOGGERS.match(match[1]) is None and not any(map(_NO_NAME.fullmatch, words))
 
 
 def _without_heads(owners: pl.Series, heads: pl.Series, lines: pl.Series) -> pl.Series:

@@ -35,7 +35,7 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
     runs = any(run.source == index for run in analysis.report.runs)
     strange = source.unknown_slot_lines + source.drifted_lines
     if (strange and not runs) or _is_of_another_form(analysis, index):
-        return "is of an older, or a forked, llama-server, in a form that ckptlog does not read"
+        return "is of a llama-server in a form that ckptlog does not read (an older, a newer or a forked one, or lines that were cut)"
     if runs or source.format is not None:
         return "holds lines of a llama-server but no turn: nothing was asked of it, or the log ends before that"
     looks = _first_like_a_servers(analysis, index)

@@ -6,7 +6,10 @@ user's text, and not every error of a device is the end.
 
 from __future__ import annotations
 
+import re
+
 from ckptlog.events import Event
+from ckptlog.intake.writer import Writer
 from ckptlog.timeline.model import LastWord, Run, Turn
 
 #: what tells of a crash, and what of a stop that was asked for (kinds of the grammar)
@@ -23,8 +26,21 @@ OF_CHILD = frozenset({"spawning", "proxying", EXITED, STOPPING, GAVE_UP})
 #: lines that are kept of one crash (a trace may be long)
 MAX_WORDS = 16
 
+_NAMED = re.compile(r"(\S+)\.(?:service|scope): |(\S+) +exited with code ")
 #: wordings by how much they tell of the reason
 _TELLING = ("device", "abort", "exception", "terminate", "signal", "service", "exit_code", "exited", "backtrace")
+
+
+def names_another(writer: Writer | None, e: Event) -> bool:
+    """Does the line name a unit or a container that is not this server?"""
+    if writer is None:
+        return False
+    found = _NAMED.search(e.text or "")
+    if found is None or e.of.wording not in ("service", "exit_code"):
+        return False
+    name = (found[1] or found[2]).lower()
+    own = (writer.name.lower(), writer.program.lower())
+    return "llama" not in name and not any(name in one or (one and one in name) for one in own)
 
 
 def take_last_word(run: Run, e: Event) -> None:

@@ -7,7 +7,15 @@ from typing import NamedTuple
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
 from ckptlog.timeline.dialect import FORK_FUNCTIONS, FORK_ONLY, SAME_AS, translate
-from ckptlog.timeline.last_words import LAST_WORDS, OF_CHILD, crash_of, is_over, stopped_in, take_last_word
+from ckptlog.timeline.last_words import (
+    LAST_WORDS,
+    OF_CHILD,
+    crash_of,
+    is_over,
+    names_another,
+    stopped_in,
+    take_last_word,
+)
 from ckptlog.timeline.model import Run, Turn
 from ckptlog.timeline.on_checkpoints import ListMessages
 from ckptlog.timeline.on_end import EndMessages
@@ -59,7 +67,7 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
             translate(e)
         startup = STARTUP.get(e.kind)
         if e.kind in LAST_WORDS:
-            if run is not None:
+            if run is not None and not names_another(self.writer, e):
                 take_last_word(run, e)
             return
         if e.kind in OF_CHILD:

@@ -91,12 +91,12 @@ class Tracker:
         """What can be given to the timeline: another program's line may look like one that a server starts with, so
         that a server is only who writes a line with the head of its loggers."""
         assert writer is not None
-        self._told_of_servers([event for event in events if event.kind == DIED])
         waiting = self._waiting.setdefault(writer, [])
         waiting += events
         if any(event.of.func is not None for event in events):
             self._servers.add(writer)
             return self._waiting.pop(writer)
+        self._told_of_servers([event for event in events if event.kind == DIED and event.of.wording == "service"])
         del waiting[:-MAX_UNNAMED]
         return []
 

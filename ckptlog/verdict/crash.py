@@ -38,7 +38,7 @@ _REASONS = (
         "Leave the device more room: a smaller -c or -ub, fewer layers on it (-ngl), or a quantized cache (-ctk and -ctv q8_0).",
     ),
     _reason(
-        "service signal exception terminate", r"oom|\bkilled\b|status=9/KILL|bad_alloc",
+        "service signal exception terminate", r"\boom\b|\boom-kill|\bkilled\b|status=9/KILL|bad_alloc",
         "it was killed or ended for want of the host's memory, as far as that tells", "host-memory",
         "Look for the OOM killer in the system's log (dmesg); if it was that, a smaller --cache-ram, fewer --ctx-checkpoints "
         "or a smaller -c leave the host more room.",

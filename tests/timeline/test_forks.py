@@ -209,7 +209,7 @@ def test_the_tagged_form_as_json(tmp_path: Path) -> None:
 def test_a_form_that_is_not_read(tmp_path: Path, line: str) -> None:
     log = tmp_path / "server.log"
     log.write_text(f"{line}\n", encoding="utf-8")
-    assert "an older, or a forked, llama-server" in nothing_to_judge(analyze(log))[0]
+    assert "(an older, a newer or a forked one" in nothing_to_judge(analyze(log))[0]
 
 
 def test_a_start_of_which_only_the_end_is_in_the_log(tmp_path: Path) -> None:
