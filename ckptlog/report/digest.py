@@ -150,6 +150,11 @@ def _next_to_nothing(turn: TurnRecord) -> bool:
     return turn.n_cached is not None and (turn.n_processed or 0) >= 19 * turn.n_cached
 
 
+def says(turn: TurnRecord, words: str) -> bool:
+    """Has the turn a line of evidence of which just that is said?"""
+    return any(evidence.says == words for evidence in turn.evidence)
+
+
 def _is_parted(turn: TurnRecord) -> bool:
     return any(evidence.says.endswith(PARTED) for evidence in turn.evidence)
 
@@ -248,7 +253,7 @@ class Digest:
     @cached_property
     def swapped(self) -> list[Numbered]:
         """Turns that went on with another conversation's tokens."""
-        return [item for item in self.turns if any(evidence.says == SWAPPED for evidence in item.turn.evidence)]
+        return [item for item in self.turns if says(item.turn, SWAPPED)]
 
     @cached_property
     def slept(self) -> list[Numbered]:
@@ -270,20 +275,12 @@ class Digest:
     @cached_property
     def unawaited(self) -> list[Numbered]:
         """Turns that the server finished although the client had gone."""
-        return [
-            item
-            for item in self.turns
-            if item.turn.outcome != "cancelled" and any(evidence.says == GONE for evidence in item.turn.evidence)
-        ]
+        return [item for item in self.turns if item.turn.outcome != "cancelled" and says(item.turn, GONE)]
 
     @cached_property
     def left_behind(self) -> list[Numbered]:
         """Turns that lost the last answer, and less than fails, to drafted tokens behind its end."""
-        return [
-            item
-            for item in self.turns
-            if not item.turn.failed and any(evidence.says == LEFT_BEHIND for evidence in item.turn.evidence)
-        ]
+        return [item for item in self.turns if not item.turn.failed and says(item.turn, LEFT_BEHIND)]
 
     @cached_property
     def unshared(self) -> list[Numbered]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ckptlog.report.digest import Digest
+from ckptlog.report.digest import Digest, Numbered
 from ckptlog.report.text_findings import rewritten_words, which_turns, without_asides
 from ckptlog.report.words import plural, sentence_case
 
@@ -47,23 +47,26 @@ def swapped_words(what: Digest) -> str:
 
 def slept_words(what: Digest) -> str:
     """What to say of prompts that came back to a server which had slept."""
-    processed = sum(item.turn.n_processed or 0 for item in what.slept)
-    one = len(what.slept) == 1
-    return (
-        f"{sentence_case(which_turns(what.slept))} found nothing: the server had slept (--sleep-idle-seconds), and lets go "
-        f"then of the model and of all that slots and RAM cache hold. If {'this conversation' if one else 'these conversations'} "
-        f"had been here before, up to {plural(processed, 'token')} were read again; a longer time (or no sleep) would keep them."
+    why = (
+        "the server had slept (--sleep-idle-seconds), and lets go then of the model and of all that slots and RAM cache hold"
     )
+    return _came_back(what.slept, why, "here before", "a longer time (or no sleep)")
 
 
 def purged_words(what: Digest) -> str:
     """What to say of prompts that came back to a slot which had been purged."""
-    processed = sum(item.turn.n_processed or 0 for item in what.purged)
-    one = len(what.purged) == 1
+    slots = "a slot" if len(what.purged) == 1 else "slots"
+    why = f"the KV cache that all slots share had run out of cells, and the server had purged {slots} for room"
+    return _came_back(what.purged, why, "there", "a larger -c")
+
+
+def _came_back(turns: list[Numbered], why: str, where: str, keeper: str) -> str:
+    """Of prompts that found nothing, and may be of conversations that the server had let go."""
+    processed = sum(item.turn.n_processed or 0 for item in turns)
+    whose = "this conversation" if len(turns) == 1 else "these conversations"
     return (
-        f"{sentence_case(which_turns(what.purged))} found nothing: the KV cache that all slots share had run out of cells, and the "
-        f"server had purged {'a slot' if one else 'slots'} for room. If {'this conversation' if one else 'these conversations'} "
-        f"had been there, up to {plural(processed, 'token')} were read again; a larger -c would keep them."
+        f"{sentence_case(which_turns(turns))} found nothing: {why}. If {whose} had been {where}, up to "
+        f"{plural(processed, 'token')} were read again; {keeper} would keep them."
     )
 
 

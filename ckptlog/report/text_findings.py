@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ckptlog.intake.unwrap import unwrap
 from ckptlog.records import Evidence, Fix, TurnRecord
-from ckptlog.report.digest import Digest, Finding, Numbered
+from ckptlog.report.digest import Digest, Finding, Numbered, says
 from ckptlog.report.loss import loss
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
@@ -192,7 +192,7 @@ def not_answered_words(what: Digest) -> str:
 
 
 def _broken_off(turn: TurnRecord) -> bool:
-    return any(evidence.says == BROKEN_OFF for evidence in turn.evidence)
+    return says(turn, BROKEN_OFF)
 
 
 def cancelled_words(what: Digest) -> str:

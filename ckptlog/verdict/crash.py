@@ -30,6 +30,11 @@ def _reason(wordings: str, words: str, why: str, name: str, text: str) -> _Reaso
 
 _NEWER = "A newer build may have it mended; else look for that line among llama.cpp's issues, and report it there."
 
+_DEVICE_FAILED = (
+    "the device or its driver failed", "device-failed",
+    f"Look at the driver and the device (the system's log may say more). {_NEWER}",
+)  # fmt: skip
+
 #: the first that fits holds
 _REASONS = (
     _reason(
@@ -43,12 +48,8 @@ _REASONS = (
         "Look for the OOM killer in the system's log (dmesg); if it was that, a smaller --cache-ram, fewer --ctx-checkpoints "
         "or a smaller -c leave the host more room.",
     ),
-    _reason(
-        "device", "", "the device or its driver failed", "device-failed",
-        f"Look at the driver and the device (the system's log may say more). {_NEWER}",
-    ),
-    _reason("abort", r"(CUDA|ROCm|MUSA) error", "the device or its driver failed", "device-failed",
-            f"Look at the driver and the device (the system's log may say more). {_NEWER}"),
+    _reason("device", "", *_DEVICE_FAILED),
+    _reason("abort", r"(CUDA|ROCm|MUSA) error", *_DEVICE_FAILED),
     _reason("abort", "", "the server's own check failed, and it ended itself", "report-crash", _NEWER),
     _reason("exception terminate", "", "an error was thrown that nothing caught", "report-crash", _NEWER),
 )  # fmt: skip

@@ -259,10 +259,11 @@ def no_shift(run: Run) -> Fix:
 def swa_full(run: Run) -> Fix | None:
     if run.memory != "swa" or run.swa_full:
         return None
-    each, n_ctx = _swa_mib(run), run.n_ctx or run.n_ctx_slot
-    if each is None or n_ctx is None:
+    price_of = _swa_price(run)
+    if price_of is None:
         price = "the full context's memory for those layers, which this log does not tell (it may be many GiB)"
     else:
+        each, n_ctx = price_of
         cost = each * n_ctx
         amount = f"{cost / 1024:,.0f} GiB" if cost >= 10 * 1024 else f"{cost:,.0f} MiB"
         which = "" if run.n_ctx is not None or run.n_slots == 1 else " of a slot"
@@ -277,18 +278,21 @@ def swa_full(run: Run) -> Fix | None:
     )
 
 
-def _swa_mib(run: Run) -> float | None:
-    """MiB of a token in the layers of the sliding window, at least: from the sizes of this log's checkpoints."""
+def _swa_price(run: Run) -> tuple[float, int] | None:
+    """MiB of a token in the layers of the sliding window, at least, from the sizes of this log's checkpoints; and the
+    tokens of the context. Null where one is not in the log."""
     found = (cell_mib(run, rules) for rules in rules_for(run.build_min or None, run.build_max))
-    return min((each for each in found if each is not None), default=None)
+    each = min((each for each in found if each is not None), default=None)
+    n_ctx = run.n_ctx or run.n_ctx_slot
+    return None if each is None or n_ctx is None else (each, n_ctx)
 
 
 def _is_dear(fix: Fix, run: Run) -> bool:
     """Does it cost more memory than a fix should that stands first, or nobody knows how much?"""
     if fix.name != "swa-full":
         return False
-    each, n_ctx = _swa_mib(run), run.n_ctx or run.n_ctx_slot
-    return each is None or n_ctx is None or each * n_ctx > DEAR_MIB
+    price = _swa_price(run)
+    return price is None or price[0] * price[1] > DEAR_MIB
 
 
 # ------------------------------------------------------------------ what would not help
