@@ -28,6 +28,8 @@ def quote_search(case: Case) -> None:
             says = "this checkpoint lies beyond the point where the prompts part" + _less_the_window(case, check.thold)
         elif check is turn.checks[-1] and turn.restored is not None:
             says = "the first that could be used"
+        elif check.pos_min == 0:
+            says = "this checkpoint holds everything from token 0, and the build's own rule refuses it all the same"
         else:
             says = "this checkpoint does not reach back far enough"
         case.quote(check.line, check.text, says)

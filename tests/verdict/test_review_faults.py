@@ -53,6 +53,8 @@ def test_a_checkpoint_from_token_0_that_the_build_refuses() -> None:
     assert "known fault of b6751 to b8672 (issue 21510, mended in b8929)" in verdict.explanation
     assert [fix.name for fix in verdict.fixes] == ["upgrade-server", "swa-full"]
     assert "b8929" in verdict.fixes[0].text
+    says = next(evidence.says for evidence in verdict.evidence if evidence.line == 55)
+    assert says.startswith("this checkpoint holds everything from token 0"), "it does reach back: the rule refused it"
 
 
 def test_the_build_that_mends_it_is_not_blamed() -> None:
