@@ -177,6 +177,8 @@ class Part:
         ):
             raise Undivided
         stream = tracker.streams[0]
+        if stream.ollama:
+            raise Undivided  # what runs the server is told once, and true of all parts
         end = stream.end
         self.joint = Joint(
             *first, *end, window_open, bool(stream.slot_files), stream.slot_files_read, len(extractor.book.index),

@@ -6,11 +6,16 @@ from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS
 from ckptlog.timeline.dialect import SAME_AS
 from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, LAST_WORDS, OF_CHILD
 from ckptlog.timeline.startup import STARTUP
-from ckptlog.timeline.stream import Stream
+from ckptlog.timeline.stream import OLLAMA, Stream
 
 #: kinds that change the timeline's state: every other known message is passed over
 NEEDED_KINDS = frozenset(
-    {name[3:] for name in dir(Stream) if name.startswith("on_")} | set(STARTUP) | set(SAME_AS) | LAST_WORDS | OF_CHILD
+    {name[3:] for name in dir(Stream) if name.startswith("on_")}
+    | set(STARTUP)
+    | set(SAME_AS)
+    | LAST_WORDS
+    | OF_CHILD
+    | {OLLAMA}
 )
 
 #: kinds that come as listings: neighbouring lines are one event, with these fields a line

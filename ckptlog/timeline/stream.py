@@ -27,6 +27,8 @@ from ckptlog.timeline.startup import FRESH, STARTUP
 #: a fall of the clock by more than this is a new process (HTTP threads may be queued a little late)
 CLOCK_FALL_US = 1_000_000
 
+#: what the program around the server prints, where it is Ollama
+OLLAMA = "ollama"
 #: lines of the program around the server: who embeds it words them anew
 NO_BRACKET = frozenset({"server_init", "build_info", "model_loaded", "listening"})
 
@@ -54,10 +56,6 @@ def restarted(end: StreamEnd, kind: str, t: int | None) -> bool:
 class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessages):
     """One server's stream of events; a handler is named after the grammar's kind (``on_created_checkpoint``)."""
 
-    def on_ollama(self, e: Event) -> None:
-        """The program that started the server, which sets its flags, prints into the same log."""
-        self._need_run().ollama = True
-
     def take(self, e: Event) -> None:
         """An event that may begin a run, narrows the build's bracket, or says something of the server."""
         run = self.run
@@ -72,6 +70,12 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
             return
         if e.kind in OF_CHILD:
             self.tracker.of_child(self.writer, e)
+            return
+        if e.kind == OLLAMA:
+            # (no line of the server's own: it neither begins a run nor shows that one goes on)
+            self.ollama = True
+            if run is not None:
+                run.ollama = True
             return
         if run is None:
             run = self._begin(e)
@@ -120,8 +124,8 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
 
     def _begin(self, e: Event) -> Run:
         self._reset()
-        before, self.run = self.run, self.tracker.new_run(self.writer, self.port, e.line)
-        self.run.ollama = before is not None and before.ollama
+        self.run = self.tracker.new_run(self.writer, self.port, e.line)
+        self.run.ollama = self.ollama
         return self.run
 
     @property

@@ -68,6 +68,8 @@ class StreamState:
         #: slot files written in this log: path -> (tokens held, checkpoints); they outlive a run
         self.slot_files: dict[str, tuple[int | None, list[Checkpoint]]] = {}
         self.slot_files_read = False
+        #: Ollama runs this server, and whatever it starts after it
+        self.ollama = False
         self._reset()
 
     def _reset(self) -> None:

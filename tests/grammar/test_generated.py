@@ -42,6 +42,8 @@ VALUES = {
     "TO_N_KEEP": ["n_keep=", "n_erase=7 n_keep="],
     "TO_N_PROMPT": ["n_prompt_tokens=", "n_left=7 n_prompt_tokens="],
     "TO_TRUNCATED": ["truncated=", "n_system_tokens=0 truncated="],
+    "GIN_TIME": ["2026/08/14 - 20:48:47"],
+    "OLLAMAS_PATH": ['"/api/chat"', '"/api/generate"'],
     "REST": ["\x1b[31m[bold]it's | free, text = 1)", "x"],
 }
 GLUED_BEFORE = {",", ")", "]", ":", "/", ".", "..."}

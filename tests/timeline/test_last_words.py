@@ -137,3 +137,9 @@ def test_a_child_that_its_router_saw_end(tmp_path: Path) -> None:
 def test_a_child_that_was_stopped(tmp_path: Path, said: str) -> None:
     (turn,) = turns(tmp_path, ROUTER + said)
     assert turn.ended == "cut"
+
+
+def test_the_program_around_the_server_speaks_on(tmp_path: Path) -> None:
+    asked = '[GIN] 2026/08/14 - 20:48:47 | 500 |         1m31s |       127.0.0.1 | POST     "/api/chat"'
+    (turn,) = turns(tmp_path, f"{START}{OPEN}CUDA error: out of memory\n{asked}\n")
+    assert (turn.variant, turn.evidence[0].text) == ("crash", "CUDA error: out of memory")

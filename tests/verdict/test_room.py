@@ -171,3 +171,25 @@ def test_under_ollama_the_context_is_set_by_num_ctx(analyse: Analyse) -> None:
     (larger,) = (fix for fix in turn.fixes if fix.name == "larger-context")
     assert "num_ctx 2048" in larger.text
     assert larger.flags == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[GIN] 2026/08/14 - 20:48:47 | 200 |         1m31s |       127.0.0.1 | POST     "/v1/chat/completions"',
+        '[GIN] 2026/08/14 - 20:48:47 | 200 |      412.71µs |       127.0.0.1 | GET      "/api/users"',
+        '127.0.0.1 - - [14/Aug/2026:20:48:47 +0000] "POST /api/chat HTTP/1.1" 200 17',
+    ],
+)
+def test_what_any_program_with_gin_prints_is_no_word_of_ollama(analyse: Analyse, line: str) -> None:
+    turn = analyse([line, *shifted().lines]).report.turns[-1]
+    (larger,) = (fix for fix in turn.fixes if fix.name == "larger-context")
+    assert larger.flags == ["-c", "2048"]
+
+
+def test_ollama_stays_where_it_starts_another_server(analyse: Analyse) -> None:
+    asked = 'time=2026-08-14T20:47:08.996+02:00 level=INFO source=llama_server.go:415 msg="starting llama-server"'
+    report = analyse([asked, *shifted().lines, *shifted().lines]).report
+    assert len(report.runs) == 2
+    assert all("num_ctx" in fix.text for fix in report.turns[-1].fixes if fix.name == "larger-context")
+    assert analyse([asked]).report.runs == []
