@@ -26,19 +26,21 @@ OF_CHILD = frozenset({"spawning", "proxying", EXITED, STOPPING, GAVE_UP})
 #: lines that are kept of one crash (a trace may be long)
 MAX_WORDS = 16
 
-_NAMED = re.compile(r"(\S+)\.(?:service|scope): |(\S+) +exited with code ")
+#: a command that may well be the server: it has a path, a variable or quotes before its first space, or speaks of llama
+_PERHAPS_SERVER = re.compile(r"""(?i)\S*[/\\.$"'`]|.*llama""")
 #: wordings by how much they tell of the reason
 _TELLING = ("device", "abort", "exception", "terminate", "signal", "service", "exit_code", "exited", "backtrace")
 
 
 def names_another(writer: Writer | None, e: Event) -> bool:
-    """Does the line name a unit or a container that is not this server?"""
-    if writer is None:
+    """Does the line name a command, a unit or a container that is not this server?"""
+    command = e.f.get("command")
+    if command is not None:
+        return _PERHAPS_SERVER.match(str(command)) is None
+    named = e.f.get("container") or str(e.f.get("unit") or "").rpartition(".")[0]
+    if writer is None or not named:
         return False
-    found = _NAMED.search(e.text or "")
-    if found is None or e.of.wording not in ("service", "exit_code"):
-        return False
-    name = (found[1] or found[2]).lower()
+    name = str(named).lower()
     own = (writer.name.lower(), writer.program.lower())
     return "llama" not in name and not any(name in one or (one and one in name) for one in own)
 

@@ -22,6 +22,9 @@ from tests.timeline.logs import DONE, OPEN, START, turns
         ("libggml-base.so(ggml_print_backtrace+0x21f)[0x72e0b99cd82f]", "look-before-restart"),
         ("[1]    48211 abort      ./llama-server -m gemma.gguf", "look-before-restart"),
         ("zsh: segmentation fault  ./llama-server -m gemma.gguf", "look-before-restart"),
+        ("[1]  + 48211 abort      llama-server -m gemma.gguf", "look-before-restart"),
+        ("zsh: abort      ./start.sh", "look-before-restart"),
+        ("fish: Job 1, 'llama-server -m a.gguf' terminated by signal SIGSEGV (Address boundary error)", "look-before-restart"),
         ("./serve.sh: line 69: 7365 Killed                  ./llama-server", "host-memory"),
         ("Apr 17 20:01:37 box systemd[1]: llama.service: Main process exited, code=killed, status=9/KILL", "host-memory"),
         ("PS D:\\llama> $LASTEXITCODE\n-1073740791", "look-before-restart"),
@@ -69,6 +72,8 @@ def test_no_crash_where_the_server_goes_on(tmp_path: Path, words: str) -> None:
 @pytest.mark.parametrize(
     "words",
     ["I saw Segmentation fault", "Killed the process", "/a/b.cpp:12:5: warning: unused", "x exited with code 143",
+     "killed", "abort", "bus error", "zsh: killed     grep update_slots", "[1]  + 48211 killed     tail -f server.log",
+     "bash: line 1:  7365 Killed                  tee server.log", "fish: Job 1, 'grep slot' terminated by signal SIGKILL (Forced quit)",
      "Apr 17 20:01:37 box systemd[1]: llama.service: Main process exited, code=killed, status=15/TERM"],
 )  # fmt: skip
 def test_what_is_no_crash(tmp_path: Path, words: str) -> None:
