@@ -6,6 +6,7 @@ from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.server.builds import NEWEST, flag_exists
 from ckptlog.timeline.course import lines_missing
+from ckptlog.timeline.model import Quote, Run
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
@@ -37,16 +38,8 @@ class CheckpointsDisabled(CauseRule):
             return None
         if turn_searched_for_nothing(case):
             return None  # no search was made, so no checkpoint would have been looked at
-        if run.build_max is not None and run.build_max < WITH_CHECKPOINTS:
-            quote_search(case)
-            return Finding(
-                "server-rule",
-                "This build makes no context checkpoints at all (they came in August 2025), and this model's memory can't be "
-                "rewound without one.",
-                "derived",
-                [fixes.upgrade(WITH_CHECKPOINTS, "it resumes from checkpoints"), *present(fixes.swa_full(run))],
-                not_helping(case),
-            )
+        if _is_before_checkpoints(run):
+            return None  # there was nothing to switch off
         said = run.checkpoints_enabled is False
         # builds up to b9305 don't print the setting; none after finished prompts proves it as well
         silent = run.checkpoints_enabled is None and run.build_min <= 9305
@@ -63,6 +56,11 @@ class CheckpointsDisabled(CauseRule):
             [fixes.enable_checkpoints(run), *present(fixes.swa_full(run))],
             not_helping(case),
         )
+
+
+def _is_before_checkpoints(run: Run) -> bool:
+    """Can none of the builds that it may be make checkpoints?"""
+    return run.build_max is not None and run.build_max < WITH_CHECKPOINTS
 
 
 def turn_searched_for_nothing(case: Case) -> bool:
@@ -177,7 +175,7 @@ class ServerRule(CauseRule):
     as long as the common prefix is no longer than the window, and after a prompt came back from the RAM prompt
     cache, which keeps only the window. What they restore lies a little before the end; with nothing to restore
     they process everything again. And builds up to b8672 refuse a checkpoint that holds everything from
-    token 0 while the common prefix is no longer than the window.
+    token 0 while the common prefix is no longer than the window. Builds up to b6123 make no checkpoints at all.
 
     How to see it: the common prefix is all that the slot held, and yet there are "checking checkpoint" lines.
 
@@ -191,63 +189,97 @@ class ServerRule(CauseRule):
     """
 
     name = "server-rule"
-    by_policy = True
 
     def find(self, case: Case) -> Finding | None:
+        if case.run.fork is None:
+            return self._before_checkpoints(case) or self._by_policy(case)
+        return self._before_checkpoints(case)  # (how a fork looks for them is its own affair)
+
+    def _before_checkpoints(self, case: Case) -> Finding | None:
+        run = case.run
+        if not _is_before_checkpoints(run) or run.memory == "plain" or run.swa_full or turn_searched_for_nothing(case):
+            return None
+        quote_search(case)
+        text = (
+            "This build makes no context checkpoints at all (they came in August 2025), and this model's memory can't be "
+            "rewound without one."
+        )
+        upgrade = fixes.upgrade(WITH_CHECKPOINTS, "it resumes from checkpoints")
+        return Finding(self.name, text, "derived", [upgrade, *present(fixes.swa_full(run))], not_helping(case))
+
+    def _by_policy(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn
         if case.common is None or turn.n_held is None or turn.shifts:
             return None
         if turn.memory_cleared is not None and turn.n_cached == 0 and case.common[0] == turn.n_prompt:
-            words, _ = faults.told(run, "full-match-clears", seen=True, about=False)
-            upgrade = [fixes.upgrade(9509, "it is mended there (in b9246 to b9496 appends are searched instead)")]
-            case.quote(turn.memory_cleared.line, turn.memory_cleared.text, "so the prompt was processed from token 0")
-            text = (
-                "The slot held all of this prompt, and one token of it must be evaluated for an answer. This model's "
-                "memory can't be cut back by a token, and the server cleared it without a look at its checkpoints."
-            )
-            return Finding(self.name, f"{text} {words}".rstrip(), "observed", upgrade, not_helping(case))
+            return self._cleared_for_one_token(case, turn.memory_cleared)
         if _whole_but_refused(case):
-            quote_search(case)
-            text = (
-                "The server's memory held everything from token 0 (pos_min = 0), so that it could have been cut back to "
-                f"{case.parting}. But builds up to b8672 count the sliding window ({run.n_swa or 0:,}) also under "
-                "--swa-full, and with it no checkpoints are made."
-            )
-            return Finding(self.name, text, "derived", [fixes.upgrade(8929, "the window no longer counts there")], not_helping(case))
-        appended = case.common[0] >= turn.n_held
+            return self._window_still_counts(case)
         refused, mended = start_not_matched(case)
-        if not appended and refused:
-            quote_search(case)
-            text = f"A checkpoint that holds everything from token 0 lay before the place where the prompts part. {refused}"
-            return Finding(self.name, text, "derived", [*mended, *present(fixes.swa_full(run))], not_helping(case))
-        if not appended or not (turn.checks or turn.forced):
+        if case.common[0] < turn.n_held:
+            return self._start_refused(case, refused, mended) if refused else None
+        if not (turn.checks or turn.forced):
             return None
-        window = run.n_swa or 0
         whole_prompt = turn.n_prompt is not None and case.common[0] >= turn.n_prompt
         if run.memory in ("hybrid", "recurrent") and not whole_prompt:
-            # only in these builds is a plain append of such a memory searched at all: the line is the proof
-            words, upgrade = faults.told(run, "append-searches", seen=True)
-            if words:
-                quote_search(case)
-                text = f"The request only added to the conversation, and yet the server looked for a checkpoint. {words}"
-                return Finding(self.name, text, "derived", upgrade, not_helping(case))
-        if run.memory != "swa" or not window or run.swa_full or run.build_min < 8353:
+            return self._append_searched(case)
+        if run.memory != "swa" or not run.n_swa or run.swa_full or run.build_min < 8353:
             return None
-        if case.common[0] <= window:
-            quote_search(case)
-            text = (
-                f"The request only added to the conversation. As long as the common prefix ({case.common[0]:,}) is no "
-                f"longer than the sliding window ({window:,}), the server looks for a checkpoint although its memory "
-                f"is whole: its own rule, and it ends once the conversation is longer. {refused}"
-            )
-            todo = [*mended, *present(fixes.swa_full(run))]
-            return Finding(self.name, text.rstrip(), "derived", todo, not_helping(case))
+        if case.common[0] <= run.n_swa:
+            return self._within_the_window(case, run.n_swa, refused, mended)
         if turn.cache_loaded and all(rules.stores_window_only for rules in rules_of(run)):
-            quote_search(case)
-            text = (
-                "The request only added to the conversation, which had come back from the RAM prompt cache. On this "
-                "model a saved prompt keeps only the tokens inside the sliding window, so that even an append must be "
-                "resumed from a checkpoint."
-            )
-            return Finding(self.name, text, "derived", present(fixes.swa_full(run)), not_helping(case))
+            return self._only_the_window_stored(case)
         return None
+
+    def _cleared_for_one_token(self, case: Case, cleared: Quote) -> Finding:
+        words, _ = faults.told(case.run, "full-match-clears", seen=True, about=False)
+        upgrade = [fixes.upgrade(9509, "it is mended there (in b9246 to b9496 appends are searched instead)")]
+        case.quote(cleared.line, cleared.text, "so the prompt was processed from token 0")
+        text = (
+            "The slot held all of this prompt, and one token of it must be evaluated for an answer. This model's "
+            "memory can't be cut back by a token, and the server cleared it without a look at its checkpoints."
+        )
+        return Finding(self.name, f"{text} {words}".rstrip(), "observed", upgrade, not_helping(case))
+
+    def _window_still_counts(self, case: Case) -> Finding:
+        quote_search(case)
+        text = (
+            "The server's memory held everything from token 0 (pos_min = 0), so that it could have been cut back to "
+            f"{case.parting}. But builds up to b8672 count the sliding window ({case.run.n_swa or 0:,}) also under "
+            "--swa-full, and with it no checkpoints are made."
+        )
+        return Finding(self.name, text, "derived", [fixes.upgrade(8929, "the window no longer counts there")], not_helping(case))
+
+    def _start_refused(self, case: Case, refused: str, mended: list[Fix]) -> Finding:
+        quote_search(case)
+        text = f"A checkpoint that holds everything from token 0 lay before the place where the prompts part. {refused}"
+        return Finding(self.name, text, "derived", [*mended, *present(fixes.swa_full(case.run))], not_helping(case))
+
+    def _append_searched(self, case: Case) -> Finding | None:
+        # only in these builds is a plain append of such a memory searched at all: the line is the proof
+        words, upgrade = faults.told(case.run, "append-searches", seen=True)
+        if not words:
+            return None
+        quote_search(case)
+        text = f"The request only added to the conversation, and yet the server looked for a checkpoint. {words}"
+        return Finding(self.name, text, "derived", upgrade, not_helping(case))
+
+    def _within_the_window(self, case: Case, window: int, refused: str, mended: list[Fix]) -> Finding:
+        assert case.common is not None
+        quote_search(case)
+        text = (
+            f"The request only added to the conversation. As long as the common prefix ({case.common[0]:,}) is no "
+            f"longer than the sliding window ({window:,}), the server looks for a checkpoint although its memory "
+            f"is whole: its own rule, and it ends once the conversation is longer. {refused}"
+        )
+        todo = [*mended, *present(fixes.swa_full(case.run))]
+        return Finding(self.name, text.rstrip(), "derived", todo, not_helping(case))
+
+    def _only_the_window_stored(self, case: Case) -> Finding:
+        quote_search(case)
+        text = (
+            "The request only added to the conversation, which had come back from the RAM prompt cache. On this "
+            "model a saved prompt keeps only the tokens inside the sliding window, so that even an append must be "
+            "resumed from a checkpoint."
+        )
+        return Finding(self.name, text, "derived", present(fixes.swa_full(case.run)), not_helping(case))
