@@ -12,13 +12,10 @@ from ckptlog.replay.inputs import Adopt, Answer, Clear, Load, Op, OpKind, Run, S
 from ckptlog.server.policy import MemoryKind, Settings
 from ckptlog.server.rules import Rules, rules_for
 from ckptlog.timeline import model
+from ckptlog.timeline.ranges import HALF_DIGIT
 
 #: the server's own defaults where the log does not show them
 N_BATCH, N_UBATCH = 2048, 512
-
-
-#: half of the last digit of a printed ratio
-HALF_DIGIT = 0.00051
 #: so many named checkpoints tell one cache entry from another
 MANY = 4
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ckptlog.timeline.limits import MAX_SAVED
 from ckptlog.timeline.model import Checkpoint, Dropped, Turn
+from ckptlog.timeline.ranges import has_share
 from ckptlog.timeline.starts import NO_STARTS, Starts
 
 #: what is read of each line of the server's two listings: the prompts it compares, and those it holds
@@ -96,11 +97,7 @@ class RamCache(msgspec.Struct):
         self.settle()
         if not self.complete:
             return []
-        return [
-            e
-            for e in self.entries
-            if e.n_tokens and abs(round(f_keep * e.n_tokens) / e.n_tokens - f_keep) <= 0.00051
-        ]
+        return [entry for entry in self.entries if has_share(entry.n_tokens, f_keep)]
 
     def begin_listing(self) -> None:
         self.settle()

@@ -8,6 +8,7 @@ from ckptlog.events import Event
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS, CacheEntry
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import NO_SLOT, Dropped, Selection
+from ckptlog.timeline.ranges import has_share
 from ckptlog.timeline.slot import quote
 from ckptlog.timeline.stream_state import StreamState
 
@@ -139,10 +140,6 @@ class RamCacheMessages(StreamState):
         if selection is not None:
             selection.listed = True
         if known and selection is not None and selection.found is not None and self.loaded_entry is None:
-            f_keep = selection.found[0]
-            fitting = [
-                x for x in gone
-                if x.n_tokens and abs(round(f_keep * x.n_tokens) / x.n_tokens - f_keep) <= 0.00051
-            ]  # fmt: skip
+            fitting = [entry for entry in gone if has_share(entry.n_tokens, selection.found[0])]
             if len(fitting) == 1:
                 self.loaded_entry = fitting[0]

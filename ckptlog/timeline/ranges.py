@@ -17,6 +17,11 @@ def ratio_range(ratio: float, whole: int) -> Range:
     return max(0, low), min(whole, high)
 
 
+def has_share(whole: int, ratio: float) -> bool:
+    """Is there a whole number whose share of ``whole`` prints as ``ratio`` with three decimals?"""
+    return whole > 0 and not is_empty(ratio_range(ratio, whole))
+
+
 def meet(a: Range | None, b: Range | None) -> Range | None:
     """The intersection; null only if both are null. An empty one comes back with low > high."""
     if a is None:
