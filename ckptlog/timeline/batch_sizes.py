@@ -21,8 +21,8 @@ ALIKE = 2
 
 
 def learn_sizes(run: Run, turn: Turn) -> None:
-    """Take in a turn that is over; sets ``n_batch`` and ``n_ubatch`` of the run once they are certain."""
-    if not _tells(run, turn):
+    """Take in a turn whose figures are settled; sets ``n_batch`` and ``n_ubatch`` of the run once they are certain."""
+    if (run.n_batch is not None and run.n_ubatch is not None) or not _tells(run, turn):
         return
     if run.cuts is None:
         run.cuts = Cuts()
@@ -34,7 +34,7 @@ def _tells(run: Run, turn: Turn) -> bool:
     """Was the whole prompt evaluated, its batches cut by nothing else, under rules that make a checkpoint near its end?"""
     n_prompt, starts = turn.n_prompt, turn.batch_starts
     done = turn.prompt_done or turn.sampled or turn.n_generated is not None
-    if n_prompt is None or not done or turn.n_alone is not None or turn.cut_by_media or not turn.created:
+    if n_prompt is None or not done or turn.n_alone is not None or turn.cut_by_media or turn.shifts or not turn.created:
         return False
     if not all(rules.near_end_ignores_step for rules in rules_for(run.build_min or None, run.build_max)):
         return False

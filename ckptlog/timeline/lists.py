@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from ckptlog.events import Event
 from ckptlog.records import Fate
-from ckptlog.timeline.batch_sizes import learn_sizes
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 from ckptlog.timeline.slot import SlotState, quote
@@ -183,8 +182,6 @@ class ListKeeper:
         """Where checkpoints were made and where user messages begin in what the slot holds now."""
         if not turn.batch_starts and not turn.created:
             return
-        if run.n_batch is None or run.n_ubatch is None:
-            learn_sizes(run, turn)
         before = state.starts
         kept = tuple(u for u in before.user if u <= n_common)
         found, sure = user_starts(run, turn)

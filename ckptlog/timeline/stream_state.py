@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from ckptlog.events import Event, Wording
 from ckptlog.intake.writer import Writer
+from ckptlog.timeline.batch_sizes import learn_sizes
 from ckptlog.timeline.batches import Sharing
 from ckptlog.timeline.cache import CacheEntry, RamCache
 from ckptlog.timeline.course import evaluated, refused
@@ -329,6 +330,7 @@ class StreamState:
         turn.finished = True
         self._trust_printed_build(self.run)
         settle_figures(self.run, state, turn)
+        learn_sizes(self.run, turn)
         if state is not None:
             self._bare_prefix(state, turn)
             self.lists.after_turn(self.run, state, turn)
