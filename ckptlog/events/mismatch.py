@@ -47,8 +47,11 @@ class MismatchWindows:
         """Is a window's text not over yet?"""
         return self._open is not None
 
-    def feed(self, events: list[Event], chunk: Chunk, own: pl.Series | None = None) -> list[Event]:
-        """``own``: which of the chunk's lines may be text of a window; null: all."""
+    def feed(self, events: list[Event], chunk: Chunk, own: pl.Series | None = None, line_before: str = "") -> list[Event]:
+        """``own``: which of the chunk's lines may be text of a window; null: all. ``line_before``: the one in front of
+        the chunk, if that may be such a line, too."""
+        if not self._chunks:
+            self._line_before = line_before
         self._chunks.append((chunk, own))
         out: list[Event] = []
         if self._open is None and WINDOW_KINDS.isdisjoint(map(_kind, events)):
@@ -64,8 +67,6 @@ class MismatchWindows:
             self._give_up(out)
         if self._open is None:
             self._chunks.clear()
-            if len(chunk.lines):
-                self._line_before = str(chunk.lines[-1])
         return out
 
     def finish(self) -> list[Event]:
@@ -170,7 +171,10 @@ class MismatchWindows:
 
     def _stamps_before(self, event: Event) -> re.Pattern[str] | None:
         """What the stamps look like if another program writes them on lines of their own: one is in front of the event."""
-        before = (self._lines(event.line - 1, event.line) or [self._line_before])[0]
+        if event.line == self._chunks[0][0].first_line:
+            before = self._line_before
+        else:
+            before = next(iter(self._lines(event.line - 1, event.line)), "")
         if len(before) > _STAMP_CHARS or not _CLOCK.search(before) or before.startswith("{") or is_headed(before):
             return None
         head = (event.text or "").partition(WINDOW_HEADS[event.kind])[0]

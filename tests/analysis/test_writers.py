@@ -338,3 +338,44 @@ def test_the_service_manager_tells_of_a_crash(recorded: Callable[[str], Any], an
     assert analyse(journal).report.turns[-1].outcome != "error"
     spoke_on = analyse([*journal[:-1], end, journal[-1]]).report.turns
     assert spoke_on[-1].outcome != "error"
+
+
+@pytest.mark.parametrize("size", [500, 100_000])
+def test_a_window_that_another_servers_lines_outlast(size: int) -> None:
+    """Its other half never came: what was held back for it is given on, whoever writes meanwhile."""
+    from ckptlog.events import Extractor
+    from ckptlog.intake.reader import Feeder
+    from ckptlog.intake.sources import Source
+    from ckptlog.timeline.kinds import EVIDENCE_KINDS, NEEDED_KINDS
+
+    lines = [
+        "chat  | slot launch_slot_: id  0 | task 7 | processing task",
+        "chat  | slot update_slots: id  0 | task 7 | old: ... and | then",
+        "chat  | slot      release: id  0 | task 7 | stop processing: n_tokens = 512, truncated = 0",
+        *["title | slot launch_slot_: id  0 | task 1 | processing task"] * 2100,
+    ]
+    extractor, feeder, kinds = Extractor(NEEDED_KINDS, EVIDENCE_KINDS), Feeder(Source("server.log")), []
+    data = "".join(f"{line}\n" for line in lines).encode()
+    for at in range(0, len(data), size):
+        for chunk in feeder.feed(data[at : at + size]):
+            kinds += [e.kind for owner, events in extractor.windows.feed(extractor.read(chunk)) if owner == 1 for e in events]
+    assert kinds == ["processing_task", "mismatch_old", "release"]
+
+
+def test_a_stamp_is_of_the_server_whose_window_it_is_in(analyse: Callable[..., Analysis]) -> None:
+    """Behind another server's line a window's text is its own, however the log is cut."""
+    lines = [
+        *["title | slot launch_slot_: id  0 | task 1 | processing task"] * 4,
+        "chat  | slot launch_slot_: id  0 | task 7 | processing task",
+        "chat  | 12:30:01",
+        "title | slot launch_slot_: id  0 | task 1 | processing task",
+        "chat  | slot update_slots: id  0 | task 7 | old: ... and | then",
+        "chat  | 12:30:02",
+        "chat  | slot update_slots: id  0 | task 7 | new: ... and | now",
+        "chat  | slot update_slots: id  0 | task 7 |    1    2",
+        "chat  | slot update_slots: id  0 | task 7 |    1    3",
+    ]
+    data = [f"{line}\n".encode() for line in lines]
+    for report in (analyse(lines).report, analyse(b"", pieces=data).report):
+        (turn,) = (turn for turn in report.turns if turn.mismatch is not None)
+        assert turn.mismatch.old == "then\n12:30:02"
