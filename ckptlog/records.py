@@ -134,13 +134,18 @@ class ShiftRecord(msgspec.Struct):
     variant: str | None = None
 
 
-class Evidence(msgspec.Struct):
-    """A quoted log line and, in words, what it shows."""
+#: what a line of evidence shows that reports gather turns by, whatever their outcome
+Mark = Literal["slot-swapped", "slept", "purged", "client-gone", "broken-off", "drafts-left-behind", "parted"]
+
+
+class Evidence(msgspec.Struct, omit_defaults=True):
+    """A quoted log line and, in words, what it shows; most have no ``mark``."""
 
     source: int
     line: int
     text: str
     says: str
+    mark: Mark | None = None
 
 
 class Fix(msgspec.Struct):

@@ -8,14 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ckptlog.records import FAILURES, HEALTHY, Fix, Report, TurnRecord
+from ckptlog.records import FAILURES, HEALTHY, Fix, Mark, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss, n_deleted
 from ckptlog.report.words import duration, percent, plural, title
-from ckptlog.verdict.causes_drafts import LEFT_BEHIND
-from ckptlog.verdict.causes_held import SWAPPED
-from ckptlog.verdict.endings import GONE
-from ckptlog.verdict.parted import PARTED
-from ckptlog.verdict.returning import PURGED, SLEPT
 
 #: flags of which a larger value also does what a smaller one would have done
 _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
@@ -150,13 +145,9 @@ def _next_to_nothing(turn: TurnRecord) -> bool:
     return turn.n_cached is not None and (turn.n_processed or 0) >= 19 * turn.n_cached
 
 
-def says(turn: TurnRecord, words: str) -> bool:
-    """Has the turn a line of evidence of which just that is said?"""
-    return any(evidence.says == words for evidence in turn.evidence)
-
-
-def _is_parted(turn: TurnRecord) -> bool:
-    return any(evidence.says.endswith(PARTED) for evidence in turn.evidence)
+def shows(turn: TurnRecord, mark: Mark) -> bool:
+    """Has the turn a line of evidence with that mark?"""
+    return any(evidence.mark == mark for evidence in turn.evidence)
 
 
 @dataclass(frozen=True)
@@ -253,34 +244,30 @@ class Digest:
     @cached_property
     def swapped(self) -> list[Numbered]:
         """Turns that went on with another conversation's tokens."""
-        return [item for item in self.turns if says(item.turn, SWAPPED)]
+        return [item for item in self.turns if shows(item.turn, "slot-swapped")]
 
     @cached_property
     def slept(self) -> list[Numbered]:
         """Turns that found nothing and may have been held before the server slept, by their lengths."""
-        return self._let_go(SLEPT)
+        return self._let_go("slept")
 
     @cached_property
     def purged(self) -> list[Numbered]:
         """Turns that found nothing and may have been held before the server purged their slot for room."""
-        return self._let_go(PURGED)
+        return self._let_go("purged")
 
-    def _let_go(self, how: str) -> list[Numbered]:
-        return [
-            item
-            for item in self.turns
-            if not item.turn.failed and any(evidence.says.endswith(how) for evidence in item.turn.evidence)
-        ]
+    def _let_go(self, how: Mark) -> list[Numbered]:
+        return [item for item in self.turns if not item.turn.failed and shows(item.turn, how)]
 
     @cached_property
     def unawaited(self) -> list[Numbered]:
         """Turns that the server finished although the client had gone."""
-        return [item for item in self.turns if item.turn.outcome != "cancelled" and says(item.turn, GONE)]
+        return [item for item in self.turns if shows(item.turn, "client-gone")]
 
     @cached_property
     def left_behind(self) -> list[Numbered]:
         """Turns that lost the last answer, and less than fails, to drafted tokens behind its end."""
-        return [item for item in self.turns if not item.turn.failed and says(item.turn, LEFT_BEHIND)]
+        return [item for item in self.turns if not item.turn.failed and shows(item.turn, "drafts-left-behind")]
 
     @cached_property
     def unshared(self) -> list[Numbered]:
@@ -309,12 +296,12 @@ class Digest:
     @cached_property
     def slow(self) -> list[Numbered]:
         """Long waits for new tokens in turns that lost nothing to speak of; empty where there is a finding."""
-        return [item for item in self._long_waits if not _is_parted(item.turn)]
+        return [item for item in self._long_waits if not shows(item.turn, "parted")]
 
     @cached_property
     def parted(self) -> list[Numbered]:
         """Long waits for tokens behind a change, which the slot had held in another version."""
-        return [item for item in self._long_waits if _is_parted(item.turn)]
+        return [item for item in self._long_waits if shows(item.turn, "parted")]
 
     @cached_property
     def _long_waits(self) -> list[Numbered]:

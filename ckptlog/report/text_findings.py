@@ -10,12 +10,11 @@ from rich.text import Text
 
 from ckptlog.intake.unwrap import unwrap
 from ckptlog.records import Evidence, Fix, TurnRecord
-from ckptlog.report.digest import Digest, Finding, Numbered, says
+from ckptlog.report.digest import Digest, Finding, Numbered, shows
 from ckptlog.report.loss import loss
 from ckptlog.report.page import Page, wrapped
 from ckptlog.report.safe import quote, safe_text, shorten
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, sentence_case, speed
-from ckptlog.verdict.endings import BROKEN_OFF
 
 _EVIDENCE_SHOWN = 6
 _FIXES_SHOWN = 4
@@ -187,18 +186,14 @@ def unshared_advice(what: Digest) -> str:
 
 def not_answered_words(what: Digest) -> str:
     """Of requests that ended without an answer, by nobody's fault: who ended them, in half a sentence."""
-    left = not all(_broken_off(item.turn) for item in what.cancelled)
+    left = not all(shows(item.turn, "broken-off") for item in what.cancelled)
     return "a client did not wait for its answer" if left else "a request was broken off"
-
-
-def _broken_off(turn: TurnRecord) -> bool:
-    return says(turn, BROKEN_OFF)
 
 
 def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
-    who = "" if _broken_off(first) else "the client had gone. "
+    who = "" if shows(first, "broken-off") else "the client had gone. "
     of_first = "Of the first: " if len({item.turn.explanation for item in what.cancelled}) > 1 else ""
     return f"{sentence_case(which_turns(what.cancelled))}: {who}{of_first}{safe_text(first.explanation)}".rstrip()
 

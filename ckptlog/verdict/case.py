@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ckptlog.lazily import lazy
-from ckptlog.records import Basis, Evidence
+from ckptlog.records import Basis, Evidence, Mark
 from ckptlog.replay.loss import NOTHING_CACHED, is_costly_loss
 from ckptlog.server.rules import Rules, rules_for
 from ckptlog.timeline.model import Checkpoint, Run, Turn
@@ -24,13 +24,13 @@ class Case:
     turn: Turn
     evidence: list[Evidence] = field(default_factory=list)
 
-    def quote(self, line: int | None, text: str | None, says: str) -> None:
+    def quote(self, line: int | None, text: str | None, says: str, mark: Mark | None = None) -> None:
         """Add a log line as evidence, once."""
         if line is None or not text:
             return
         if any(e.line == line for e in self.evidence):
             return
-        self.evidence.append(Evidence(self.turn.source, line, text, says))
+        self.evidence.append(Evidence(self.turn.source, line, text, says, mark))
 
     @lazy
     def common(self) -> tuple[int, int] | None:

@@ -8,9 +8,6 @@ from ckptlog.verdict.drafts import only_appended, seen_by_client
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, quote_search
 
-#: what is said of the release that left more than the answer behind
-LEFT_BEHIND = "more than the prompt and its answer stayed in the slot: drafted tokens behind the answer's end"
-
 
 class DraftLeftBehind(CauseRule):
     """Drafted tokens stayed behind the answer
@@ -41,7 +38,8 @@ class DraftLeftBehind(CauseRule):
             return None
         release = turn.previous.release_quote if turn.previous is not None else None
         if release is not None:
-            case.quote(release.line, release.text, LEFT_BEHIND)
+            says = "more than the prompt and its answer stayed in the slot: drafted tokens behind the answer's end"
+            case.quote(release.line, release.text, says, "drafts-left-behind")
         quote_search(case)
         extra = turn.n_held - seen
         tokens = f"{extra:,} drafted token{'s' if extra != 1 else ''}"

@@ -64,9 +64,6 @@ class OtherConversation(NothingInCommon):
     certain_only = False
 
 
-#: what the line says that loads a prompt into a slot at work
-SWAPPED = "another conversation's prompt was loaded into the slot while it worked on this turn"
-
 
 class SlotSwapped(CauseRule):
     """Another conversation was loaded into the slot while it was at work
@@ -94,7 +91,8 @@ class SlotSwapped(CauseRule):
         if turn.disturbed is None or turn.swapped is None:
             return None
         case.quote(turn.disturbed.line, turn.disturbed.text, "another request asked for this slot, which was at work")
-        case.quote(turn.swapped.line, turn.swapped.text, SWAPPED)
+        says = "another conversation's prompt was loaded into the slot while it worked on this turn"
+        case.quote(turn.swapped.line, turn.swapped.text, says, "slot-swapped")
         return Finding(
             self.name,
             "While this turn ran, a request asked for its slot by number, and the server loaded that request's "

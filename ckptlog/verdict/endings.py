@@ -15,9 +15,9 @@ from ckptlog.verdict.showing import present
 from ckptlog.verdict.triggers import ONE_MESSAGE
 
 #: what is said of the line by which a client's leaving is told
-GONE = "the client had gone (closed connection or time-out)"
+_GONE = "the client had gone (closed connection or time-out)"
 #: and of the line that ends a request whose own client did not leave
-BROKEN_OFF = "the decoding was broken off"
+_BROKEN_OFF = "the decoding was broken off"
 
 
 def _round_up(n: int, step: int = 1024) -> int:
@@ -294,7 +294,7 @@ def cancelled(case: Case) -> Finding:
         who = "The router gave the request up (its own time-out, as far as that line tells). It"
         whose, reader, cause = "of the router (-to N)", "the client", "router-gave-up"
     if turn.cancel is not None:
-        case.quote(turn.cancel.line, turn.cancel.text, GONE if turn.router_gave_up is None else "the router's connection was closed")
+        case.quote(turn.cancel.line, turn.cancel.text, _GONE if turn.router_gave_up is None else "the router's connection was closed")
     n_cached, n_processed, n_prompt = turn.n_cached, turn.n_processed, turn.n_prompt
     done = n_processed + (n_cached or 0) if n_processed is not None else None
     if done is not None and (done < n_prompt if n_prompt is not None else turn.n_generated == 0):
@@ -327,7 +327,7 @@ def _what_becomes_of_it(case: Case) -> str:
 
 def _broken_off(case: Case, at: Quote) -> Finding:
     """No client of this request left, as far as the log shows."""
-    case.quote(at.line, at.text, BROKEN_OFF)
+    case.quote(at.line, at.text, _BROKEN_OFF, "broken-off")
     text = (
         "The server broke the decoding off, and the request ended without an answer. In ik_llama.cpp the cancel of any "
         "request does that to all that are at work. What was done stays in the slot."
@@ -341,5 +341,5 @@ def client_had_gone(case: Case) -> str:
     cancel, release = turn.cancel, turn.release_quote
     if cancel is None or release is None or turn.ended != "release" or cancel.line > release.line:
         return ""
-    case.quote(cancel.line, cancel.text, GONE)
+    case.quote(cancel.line, cancel.text, _GONE, "client-gone")
     return f"The client had gone before the end (line {cancel.line}); the server finished the answer all the same."

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.returning import WORTH_TELLING
 
-#: evidence that says so stands on a turn whose evaluated tokens the slot had held in another version
-PARTED = "what follows, the slot held in another version"
+_PARTED = "what follows, the slot held in another version"
 #: tokens behind the change; of fewer nobody asks
 LEAST_BEHIND = 512
 #: how much longer one version of what follows may be than the other
@@ -26,8 +25,8 @@ def parted_hint(case: Case) -> str:
         return ""  # hardly anything in common: another conversation, or its beginning changed
     quote = turn.selected_quote or turn.memory_state_quote or turn.restored_quote
     if quote is not None:
-        case.quote(quote.line, quote.text, f"the prompts part at {case.parting}; {PARTED}")
+        case.quote(quote.line, quote.text, f"the prompts part at {case.parting}; {_PARTED}", "parted")
     return (
         f"The prompt ({turn.n_prompt:,} tokens) parts from what the slot held ({turn.n_held:,}) in its middle, at "
-        f"{case.parting}: {PARTED} (or it is another conversation that begins alike)."
+        f"{case.parting}: {_PARTED} (or it is another conversation that begins alike)."
     )

@@ -7,29 +7,28 @@ never made the cause.
 
 from __future__ import annotations
 
+from ckptlog.records import Mark
 from ckptlog.timeline.model import Dropped, Turn
 from ckptlog.verdict.case import Case
 
 #: below this many tokens the loss is not worth a sentence
 WORTH_TELLING = 256
 
-#: how content went when the server slept; a turn whose evidence says so came back to nothing
-SLEPT = "were let go of when the server slept"
-#: how content went when the slots' common cells ran out
-PURGED = "were purged from a slot for room"
 _FROM_CACHE = frozenset({"size-limit", "token-limit", "making-room"})
 _WHERE = {
     "overwritten": "were overwritten by another prompt",
     "cleared": "were cleared from a slot",
     "ended": "were cleared from a slot when its request ended",
-    "purged": PURGED,
+    "purged": "were purged from a slot for room",
     "size-limit": "were dropped from the RAM prompt cache, which was full",
     "token-limit": "were dropped from the RAM prompt cache, which was full",
     "making-room": "were dropped from the RAM prompt cache, which was full",
     "too-big": "were too large for the RAM prompt cache",
     "no-memory": "could not be saved in the RAM prompt cache, for which the host had no memory left",
-    "sleep": SLEPT,
+    "sleep": "were let go of when the server slept",
 }
+#: what a turn is marked with that came back to nothing for that
+_MARKS: dict[str, Mark] = {"purged": "purged", "sleep": "slept"}
 _MORE_ROOM = "A slot for each conversation (--parallel) or more room for the RAM prompt cache (--cache-ram) would keep it."
 _KEPT_BY = {
     "cleared": "A client does that: it erases a slot, or asks for a slot file that can't be loaded.",
@@ -68,8 +67,8 @@ def returning_hint(case: Case) -> str:
     lost = lost_before(case.turn)
     if lost is None or (case.turn.n_processed or 0) < WORTH_TELLING:
         return ""
-    case.quote(lost.line, lost.text, f"{lost.n_tokens:,} tokens {_WHERE.get(lost.why, 'were let go')}")
+    went = f"{lost.n_tokens:,} tokens {_WHERE.get(lost.why, 'were let go')}"
+    case.quote(lost.line, lost.text, went, _MARKS.get(lost.why))
     return (
-        f"If this conversation had been here before: {lost.n_tokens:,} tokens {_WHERE.get(lost.why, 'were let go')} "
-        f"(line {lost.line}). {_KEPT_BY.get(lost.why, _MORE_ROOM)}"
+        f"If this conversation had been here before: {went} (line {lost.line}). {_KEPT_BY.get(lost.why, _MORE_ROOM)}"
     )
