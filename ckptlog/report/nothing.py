@@ -11,6 +11,10 @@ from ckptlog.report.words import source_name
 
 #: lines from the beginning that are looked through for something like a server's
 _LOOKED_AT = 400
+#: of these the first with text shows what a file is that is no log
+_FEW = 5
+#: as the builds of 2023 and early 2024 print what a slot does
+_OLDER = re.compile(r"(?:^|\| )slot \d+ ?(?:: |is processing \[|released \()")
 
 
 def nothing_to_judge(analysis: Analysis) -> list[str]:
@@ -32,19 +36,20 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
             "holds only a router's own lines; the lines of its children, where the turns are, come on the "
             "router's standard output: capture both streams (> server.log 2>&1)"
         )
+    lines = [analysis.line(index, number) or "" for number in range(1, min(source.lines, _LOOKED_AT) + 1)]
     runs = any(run.source == index for run in analysis.report.runs)
     strange = source.unknown_slot_lines + source.drifted_lines
-    if (strange and not runs) or _is_of_another_form(analysis, index):
+    if (strange and not runs) or any(map(_OLDER.search, lines)):
         return "is of a llama-server in a form that ckptlog does not read (an older, a newer or a forked one, or lines that were cut)"
     if runs or source.format is not None:
         return "holds lines of a llama-server but no turn: nothing was asked of it, or the log ends before that"
-    looks = _first_like_a_servers(analysis, index)
+    looks = next((number for number, line in enumerate(lines, 1) if _is_like_a_servers(line)), None)
     if looks is not None:
         return (
             f"has lines that look like a llama-server's (line {looks}), but too few with a head (`slot ...: id`, `srv ...:`) "
             "to tell what stands around them: give them as the server printed them"
         )
-    first = next((line for n in range(1, 6) if (line := analysis.line(index, n)) and line.strip()), "")
+    first = next((line for line in lines[:_FEW] if line.strip()), "")
     head = first[:4096].lstrip("\ufeff \t")
     if "\x00" in head or sum(char == "\ufffd" for char in head) > len(head) // 10 + 1:
         return "is binary data, not a log of llama-server"
@@ -53,18 +58,5 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
     return "holds no line of a llama-server"
 
 
-def _first_like_a_servers(analysis: Analysis, index: int) -> int | None:
-    for number in range(1, min(analysis.report.sources[index].lines, _LOOKED_AT) + 1):
-        line = analysis.line(index, number) or ""
-        if "prompt eval time = " in line or next(heads_in(line), None) is not None:
-            return number
-    return None
-
-
-#: as the builds of 2023 and early 2024 print what a slot does
-_OLDER = re.compile(r"(?:^|\| )slot \d+ ?(?:: |is processing \[|released \()")
-
-
-def _is_of_another_form(analysis: Analysis, index: int) -> bool:
-    last = min(_LOOKED_AT, analysis.report.sources[index].lines)
-    return any(_OLDER.search(analysis.line(index, n) or "") for n in range(1, last + 1))
+def _is_like_a_servers(line: str) -> bool:
+    return "prompt eval time = " in line or next(heads_in(line), None) is not None
