@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ckptlog.report.digest import Digest, Numbered
 from ckptlog.report.text_findings import rewritten_words, which_turns, without_asides
 from ckptlog.report.words import plural, sentence_case
+from ckptlog.verdict.causes_drafts import draft_issue
 
 
 def notes(what: Digest) -> Iterator[str]:
@@ -77,7 +78,7 @@ def left_behind_words(what: Digest) -> str:
     advice = f" {without_asides(first.fixes[0]).text}" if first.fixes else ""
     return (
         f"{sentence_case(which_turns(what.left_behind))}: drafted tokens stayed in the slot behind the last answer's end, so "
-        f"that {plural(lost, 'token')} of it were processed again (draft-left-behind, llama.cpp issue 28049).{advice}"
+        f"that {plural(lost, 'token')} of it were processed again (draft-left-behind, {draft_issue()}).{advice}"
     )
 
 

@@ -38,16 +38,18 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something builds ``first`` to ``last`` get wrong; ``mended`` is the first build known to be right."""
+    """Something builds ``first`` to ``last`` get wrong; ``mended`` is the first build known to be right, null where none
+    is; ``issue`` and ``pull`` are llama.cpp's numbers of the report and of what would mend it."""
 
     name: str
     about: str
     memories: tuple[str, ...]
     first: int
     last: int
-    mended: int
+    mended: int | None = None
     after: int = 0
     issue: int | None = None
+    pull: int | None = None
 
 
 @cache
@@ -123,6 +125,6 @@ def known_faults(memory: str, build_min: int | None, build_max: int | None) -> l
         (fault, fault.first <= low and high <= fault.last)
         for fault in faults()
         if memory in ("unknown", *fault.memories)
-        and fault.mended > low
+        and (fault.mended is None or fault.mended > low)
         and (not fault.after or fault.after < high)
     ]

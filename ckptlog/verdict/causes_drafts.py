@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ckptlog.records import Fix
+from ckptlog.server.builds import Fault
+from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.drafts import only_appended, seen_by_client
 from ckptlog.verdict.rule import CauseRule, Finding
@@ -48,12 +50,22 @@ class DraftLeftBehind(CauseRule):
             f"The client only added to the conversation: the prompt keeps all {seen:,} tokens of the last prompt and "
             f"answer. But {tokens} that had been accepted stayed in the slot behind the answer's end, where the client never saw them, and this "
             f"memory can't be cut back: the server went back to {resumed}, and the answer was processed again. It does so "
-            "each time a block of drafts runs past an answer's end (llama.cpp issue 28049)."
+            f"each time a block of drafts runs past an answer's end ({draft_issue()})."
         )
         return Finding(self.name, text, "derived", _todo(), [_no_checkpoint(), *not_helping(case)])
 
 
+def _fault() -> Fault:
+    return faults.named("drafts-left-behind")
+
+
+def draft_issue() -> str:
+    """Where the server's fault is reported."""
+    return f"llama.cpp issue {_fault().issue}"
+
+
 def _todo() -> list[Fix]:
+    fault = _fault()
     return [
         Fix(
             "no-speculation",
@@ -61,8 +73,8 @@ def _todo() -> list[Fix]:
         ),
         Fix(
             "fewer-drafts",
-            "Or draft fewer tokens at a time: blocks then run past the end less often. No build up to b11549 is known to "
-            "mend it (llama.cpp pull request 28232 would).",
+            f"Or draft fewer tokens at a time: blocks then run past the end less often. No build up to b{fault.last} is known to "
+            f"mend it (llama.cpp pull request {fault.pull} would).",
         ),
     ]
 

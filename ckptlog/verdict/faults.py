@@ -8,14 +8,21 @@ from ckptlog.timeline.model import Run
 from ckptlog.verdict.fixes import upgrade
 
 
+def named(name: str) -> Fault:
+    """The fault of that name, whichever builds have it; KeyError for one that the table does not hold."""
+    found = next((fault for fault in faults() if fault.name == name), None)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
 def fault_of(run: Run, name: str) -> tuple[Fault, bool] | None:
     """The fault of that name, if some build that the log's wording allows has it with this memory; true if
     all of these builds do.
 
     KeyError for a name that the table does not hold.
     """
-    if name not in {fault.name for fault in faults()}:
-        raise KeyError(name)
+    named(name)
     if run.bracket_broken:
         return None
     known = known_faults(run.memory, run.build_min or None, run.build_max)
@@ -26,13 +33,14 @@ def sentence(fault: Fault, *, certain: bool, about: bool = True) -> str:
     """The fault with its builds and its issue; ``about``: and in words."""
     builds = f"b{fault.first} to b{fault.last}" if fault.first else f"all builds up to b{fault.last}"
     issue = f"issue {fault.issue}, " if fault.issue is not None else ""
+    mended = f"mended in b{fault.mended}" if fault.mended is not None else "in no later one known to be mended"
     which = "a known fault of" if certain else "probably a known fault of"
-    return f"This is {which} {builds} ({issue}mended in b{fault.mended})" + (f": {fault.about}." if about else ".")
+    return f"This is {which} {builds} ({issue}{mended})" + (f": {fault.about}." if about else ".")
 
 
-def mend(fault: Fault) -> Fix:
-    """The upgrade that ends the fault."""
-    return upgrade(fault.mended, "the fault is mended there")
+def mend(fault: Fault) -> list[Fix]:
+    """The upgrade that ends the fault; none where no build is known that does."""
+    return [upgrade(fault.mended, "the fault is mended there")] if fault.mended is not None else []
 
 
 def told(run: Run, name: str, *, seen: bool = False, about: bool = True) -> tuple[str, list[Fix]]:
@@ -45,4 +53,4 @@ def told(run: Run, name: str, *, seen: bool = False, about: bool = True) -> tupl
     if found is None:
         return "", []
     fault, certain = found
-    return sentence(fault, certain=certain or seen, about=about), [mend(fault)]
+    return sentence(fault, certain=certain or seen, about=about), mend(fault)

@@ -72,9 +72,11 @@ def test_faults_by_bracket_and_memory() -> None:
         "stale-after-shift": True,
         "slot-file-bare": True,
         "restore-aborts": True,
+        "drafts-left-behind": True,
     }
     assert names("hybrid", 9113, 9246)["append-searches"] is False
-    assert names("hybrid", 11549, None) == {}
+    assert names("hybrid", 11549, 11549) == {"drafts-left-behind": True}
+    assert names("hybrid", 11549, None) == {"drafts-left-behind": False}
     assert names("plain", None, None) == {"full-slot-refused": False}
     assert names("plain", 7079, None) == {}
     assert set(names("unknown", 9246, 9246)) == set(names("hybrid", 9246, 9246)) | set(names("swa", 9246, 9246))

@@ -7,6 +7,7 @@ import pytest
 from ckptlog.server.builds import faults
 from ckptlog.timeline.model import Check, Checkpoint, Quote, Run, Turn
 from ckptlog.timeline.starts import Starts
+from ckptlog.verdict.causes_drafts import DraftLeftBehind
 from ckptlog.verdict.faults import fault_of, told
 from ckptlog.verdict.judge import judge
 
@@ -158,13 +159,24 @@ def test_a_fault_is_told_of_its_memories_only() -> None:
 def test_a_fault_is_told_of_its_builds_only(fault: object) -> None:
     found = next(f for f in faults() if f is fault)
     inside = Run(0, 0, 1, 9, build_min=found.last, build_max=found.last)
-    mended = Run(0, 0, 1, 9, build_min=found.mended, build_max=None)
     unknown = Run(0, 0, 1, 9, build_min=0, build_max=None)
     assert fault_of(inside, found.name) == (found, True)
-    assert fault_of(mended, found.name) is None
-    assert told(mended, found.name) == ("", [])
+    if found.mended is None:
+        later = Run(0, 0, 1, 9, build_min=found.last + 1, build_max=None)
+        assert fault_of(later, found.name) == (found, False)
+        assert told(later, found.name)[1] == []
+    else:
+        mended = Run(0, 0, 1, 9, build_min=found.mended, build_max=None)
+        assert fault_of(mended, found.name) is None
+        assert told(mended, found.name) == ("", [])
     assert fault_of(unknown, found.name) == (found, False)
     assert told(unknown, found.name)[0].startswith("This is probably a known fault")
+
+
+def test_the_rules_own_text_names_the_tables_numbers() -> None:
+    fault = next(fault for fault in faults() if fault.name == "drafts-left-behind")
+    text = " ".join(DraftLeftBehind.doc().split())
+    assert f"issue {fault.issue}; pull request {fault.pull} would mend it): no build up to b{fault.last} is" in text
 
 
 def test_an_unknown_fault_is_an_error() -> None:
