@@ -9,6 +9,7 @@ from ckptlog.records import Fix
 from ckptlog.timeline.model import LastWord
 from ckptlog.verdict import faults
 from ckptlog.verdict.case import Case
+from ckptlog.verdict.fixes import newer_or_report
 from ckptlog.verdict.rule import Finding
 
 #: lines of a crash that are quoted
@@ -28,7 +29,7 @@ def _reason(wordings: str, words: str, why: str, name: str, text: str) -> _Reaso
     return _Reason(frozenset(wordings.split()), re.compile(words, re.IGNORECASE), why, Fix(name, text))
 
 
-_NEWER = "A newer build may have it mended; else look for that line among llama.cpp's issues, and report it there."
+_NEWER = newer_or_report("that line")
 
 _DEVICE_FAILED = (
     "the device or its driver failed", "device-failed",

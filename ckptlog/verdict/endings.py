@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ckptlog.records import Fix
 from ckptlog.timeline.model import Quote, Turn
-from ckptlog.verdict import faults
+from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case
 from ckptlog.verdict.crash import crashed
-from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.room import ANSWER, fewer_slots, larger_context, no_more
 from ckptlog.verdict.rule import Finding
@@ -169,7 +168,7 @@ def context_shift(case: Case, judged: Judged) -> Finding:
     known = turn.n_prompt is not None and turn.n_generated is not None
     needed = (turn.n_prompt or 0) + (turn.n_generated or 0) + 1 if known else None
     room = needed if needed is not None else max(limit * 2, (turn.n_prompt or limit) + gone + 256)
-    todo = present(fewer_slots(run, needed, limit), larger_context(run, room, limit + 1, needed), no_shift(run))
+    todo = present(fewer_slots(run, needed, limit), larger_context(run, room, limit + 1, needed), fixes.no_shift(run))
     if judged.variant != "input" and turn.shifts[0].n_keep < FEW_KEPT:
         todo.append(Fix("keep-the-prompt", 'Or keep the prompt: "n_keep": -1 in the request (or --keep -1).', ["--keep", "-1"]))
     return Finding(
@@ -277,10 +276,7 @@ _LESS_MEMORY = Fix(
 )
 
 #: the only advice where the log shows no fault of the settings
-_NEWER = Fix(
-    "report-error",
-    "A newer build may have it mended; else look for the lines before the error among llama.cpp's issues, and report it there.",
-)
+_NEWER = Fix("report-error", fixes.newer_or_report("the lines before the error"))
 
 
 def cancelled(case: Case) -> Finding:

@@ -18,6 +18,11 @@ DEAR_MIB = 1024.0
 OLLAMAS_FLAGS = "(Ollama sets llama-server's flags itself; this is one for a llama-server of your own.)"
 
 
+def newer_or_report(lines: str) -> str:
+    """What is left to do about a fault of the server that no table knows, told by those lines of the log."""
+    return f"A newer build may have it mended; else look for {lines} among llama.cpp's issues, and report it there."
+
+
 def listed(found: Sequence[Fix], run: Run) -> list[Fix]:
     """Fixes as a list of alternatives: the first, which many readers see alone, is no "Or" to anything."""
     fixes = sorted(found, key=lambda fix: _is_dear(fix, run))
