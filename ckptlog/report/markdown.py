@@ -12,22 +12,18 @@ from ckptlog.records import Fix, Report, TurnRecord
 from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
+from ckptlog.report.healthy import healthy
 from ckptlog.report.loss import loss
 from ckptlog.report.notes import notes
 from ckptlog.report.picture import LEGEND, picture
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
-    PARTED_ADVICE,
-    SLOW_ADVICE,
     cancelled_words,
     forced_words,
     harmless_words,
     mismatch_words,
-    not_answered_words,
-    parted_words,
     place,
     quoted,
-    slow_words,
     turn_figures,
     unshared_advice,
     unshared_words,
@@ -128,37 +124,15 @@ def _verdict(what: Digest) -> list[str]:
 
 def _healthy(what: Digest, told: list[str]) -> list[str]:
     """No finding: what to say first, the notes, and what to do where that can be said."""
-    turns = plural(len(what.turns), "turn")
-    if what.selection is not None:
-        turns = f"the {len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
-    todo = []
     if what.head_changed:
         first = "The beginning of the prompt changed: hardly anything was reused."
         fixes = {fix.name: fix for finding in what.rewritten for fix in finding.fixes[:1]}
         todo = [_fix(without_asides(fix)) for fix in fixes.values()]
-    elif what.swapped:
-        first = f"Nothing failed in {turns}, but answers were mixed up."
-    elif what.unjudged:
-        unjudged = plural(len(what.unjudged), "turn")
-        first = f"Nothing wrong was found, but of {unjudged} the log does not tell."
-    elif what.parted:
-        first = f"Slow, for what was held was rewritten: {parted_words(what)}"
-        told += [escape(cancelled_words(what))] if what.cancelled else []
-        todo = [escape(PARTED_ADVICE)]
-    elif what.slow:
-        first = f"Slow, but not the cache's fault: {slow_words(what)}"
-        told += [escape(cancelled_words(what))] if what.cancelled else []  # perhaps because of that
-        todo = [escape(SLOW_ADVICE)]
-    elif what.unshared:
-        first = f"Nothing failed in {turns}, but little was reused."
-    elif what.slept:
-        first = f"Nothing failed in {turns}, but the server slept."
-    elif what.cancelled:
-        first = f"Nothing failed in {turns}, but {not_answered_words(what)}."
-        told.append(escape(cancelled_words(what)))
-        todo = [escape(what.cancelled[0].turn.fixes[0].text)] if what.cancelled[0].turn.fixes else []
     else:
-        first = f"Nothing went wrong in {turns}."
+        said = healthy(what)
+        first = said.first
+        told += [escape(cancelled_words(what))] if said.with_cancelled else []
+        todo = [escape(said.todo)] if said.todo else []
     if what.unshared:
         todo.append(escape(unshared_advice(what)))
     lines = [f"**{escape(first)}**"]

@@ -6,19 +6,15 @@ from rich.text import Text
 
 from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding
+from ckptlog.report.healthy import healthy
 from ckptlog.report.notes import notes
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
     HEADLINE_LINES,
-    PARTED_ADVICE,
-    SLOW_ADVICE,
     cancelled_words,
     fix_words,
-    not_answered_words,
-    parted_words,
     rewritten_words,
-    slow_words,
     unshared_advice,
     unshared_words,
     why_words,
@@ -81,46 +77,16 @@ def _rewritten_heads(page: Page, what: Digest) -> None:
 
 
 def _healthy(page: Page, what: Digest) -> None:
-    turns = plural(len(what.turns), "turn")
-    if what.selection is not None:
-        turns = f"the {len(what.turns):,} of {plural(what.selection.total, 'turn')} selected"
-    if what.swapped:
-        page.para(f"Nothing failed in {turns}, but answers were mixed up.", first="  ", style="bold yellow")
-    elif what.unjudged:
-        unjudged = plural(len(what.unjudged), "turn")
-        page.para(
-            f"Nothing wrong was found, but of {unjudged} the log does not tell.", "  ", style="bold yellow"
-        )
-    elif what.parted:
-        page.para(f"Slow, for what was held was rewritten: {parted_words(what)}", "  ", style="bold yellow")
-        _cancelled(page, what)
-        page.para(PARTED_ADVICE, first="  Do:  ")
-    elif what.slow:
-        page.para(f"Slow, but not the cache's fault: {slow_words(what)}", first="  ", style="bold yellow")
-        _cancelled(page, what)  # perhaps because of that
-        page.para(SLOW_ADVICE, first="  Do:  ")
-    elif what.unshared:
-        page.para(f"Nothing failed in {turns}, but little was reused.", first="  ", style="bold yellow")
-    elif what.slept:
-        page.para(f"Nothing failed in {turns}, but the server slept.", first="  ", style="bold yellow")
-    elif what.cancelled:
-        page.para(
-            f"Nothing failed in {turns}, but {not_answered_words(what)}.", "  ", style="bold yellow"
-        )
-        _cancelled(page, what)
-        for fix in what.cancelled[0].turn.fixes[:1]:
-            page.para(safe_text(fix.text), first="  Do:  ")
-    else:
-        page.para(f"Nothing went wrong in {turns}.", first="  ", style="bold green")
+    said = healthy(what)
+    page.para(safe_text(said.first), first="  ", style="bold green" if said.fine else "bold yellow")
+    if said.with_cancelled:
+        page.para(cancelled_words(what), first="  Note ", rest=7)
+    if said.todo:
+        page.para(safe_text(said.todo), first="  Do:  ")
     _notes(page, what)
     if what.unshared:
         page.para(unshared_words(what), first="  Note ", rest=7)
         page.para(unshared_advice(what), first="  Do:  ")
-
-
-def _cancelled(page: Page, what: Digest) -> None:
-    if what.cancelled:
-        page.para(cancelled_words(what), first="  Note ", rest=7)
 
 
 def price(finding: Finding) -> str:
