@@ -14,6 +14,11 @@ def notes(what: Digest) -> Iterator[str]:
     """In the order in which they are told; the texts may hold what a log says."""
     for finding in what.rewritten:
         yield rewritten_words(what, finding)
+    yield from other_notes(what)
+
+
+def other_notes(what: Digest) -> Iterator[str]:
+    """Those that are not of a prompt's beginning."""
     told = (
         (what.growing, growing_words),
         (what.swapped, swapped_words),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.text import Text
 
 from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding
 from ckptlog.report.healthy import healthy
-from ckptlog.report.notes import notes
+from ckptlog.report.notes import notes, other_notes
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import (
@@ -51,11 +53,11 @@ def _failures(page: Page, what: Digest) -> None:
     _do(page, worst)
     for finding in what.findings[1:FINDINGS_IN_FULL]:
         page.para(one_line(finding), first="  Also ", rest=7)
-    _notes(page, what)
+    _told_beside(page, notes(what))
 
 
-def _notes(page: Page, what: Digest) -> None:
-    for note in notes(what):
+def _told_beside(page: Page, sentences: Iterable[str]) -> None:
+    for note in sentences:
         page.para(safe_text(note), first="  Note ", rest=7)
 
 
@@ -74,6 +76,7 @@ def _rewritten_heads(page: Page, what: Digest) -> None:
     for finding in what.rewritten:
         page.para(safe_text(rewritten_words(what, finding)), first="  ")
         _do(page, finding)
+    _told_beside(page, other_notes(what))
 
 
 def _healthy(page: Page, what: Digest) -> None:
@@ -83,7 +86,7 @@ def _healthy(page: Page, what: Digest) -> None:
         page.para(cancelled_words(what), first="  Note ", rest=7)
     if said.todo:
         page.para(safe_text(said.todo), first="  Do:  ")
-    _notes(page, what)
+    _told_beside(page, notes(what))
     if what.unshared:
         page.para(unshared_words(what), first="  Note ", rest=7)
         page.para(unshared_advice(what), first="  Do:  ")

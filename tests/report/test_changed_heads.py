@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckptlog.records import MismatchRecord, Report, TurnRecord
+from ckptlog.records import Evidence, MismatchRecord, Report, TurnRecord
 from ckptlog.report.markdown import render_markdown
 from ckptlog.report.text import render_text
 
@@ -49,3 +49,15 @@ def test_prompts_that_grow_and_reuse_nothing_may_be_one_conversation(lengths: tu
     report = a_report(turns)
     assert ("perhaps one conversation whose beginning the client changes" in flowing(report)) is told
     assert ("perhaps one conversation" in render_markdown(report)) is told
+
+
+def test_what_else_is_to_be_told_is_told_beside_a_changed_head() -> None:
+    """In both reports; what the changed head is told with stands once."""
+    turns = rewritten("fa690;", "0aaa9;")
+    late = a_turn(90, 30_000, 29_000, outcome="restored")
+    late.evidence = [Evidence(0, 90, "srv stop: cancel task, id_task = 9", "", "client-gone")]
+    report = a_report([*turns, late])
+    for told in (flowing(report), render_markdown(report)):
+        assert "the server finished the answer all the same" in " ".join(told.split())
+    assert flowing(report).count("THE BEGINNING OF THE PROMPT CHANGED") == 1
+    assert flowing(report).count("shared only 41 tokens") == 1
