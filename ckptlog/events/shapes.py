@@ -9,19 +9,17 @@ import polars as pl
 from ckptlog.events.expressions import any_of
 from ckptlog.events.numbers import PADDED_NUMBER
 from ckptlog.grammar import Kind, MessageGrammar
+from ckptlog.intake.loggers import MAIN_LOGGERS, TAG_LEVELS
 from ckptlog.intake.reader import Chunk
 
 #: a message of interest ends well before this; longer lines are free text at their tail
 SHAPE_CHARS = 3000
 #: heads that every line of the slots' and the server's own loggers has
-LINE_HEADS = ["slot ", "srv "]
+LINE_HEADS = [f"{logger} " for logger in MAIN_LOGGERS]
 #: without their space, however a line is wrapped: what is in no such line is no message of theirs
-_LOGGERS = [head.strip() for head in LINE_HEADS]
-#: what lines of the tagged form hold (builds of 2024, and forks that kept it), plain or as JSON
-TAG_HEADS = [
-    *(f"{level} [" for level in ("INFO", "WARN", "WARN ", "ERR", "ERR ", "VERB", "DEBG", "DEBUG", "ERROR")),
-    '"function":"',
-]
+_LOGGERS = [*MAIN_LOGGERS]
+#: what lines of the tagged form hold, plain (levels are padded to a width) or as JSON
+TAG_HEADS = [*(f"{level}{space}[" for level in TAG_LEVELS for space in (" ", "  ")), '"function":"']
 #: what stands in front of a message: the colon of a function's name, the bar of a slot's head, a tag's bracket, a key
 _BEFORE_MESSAGE = (": ", "| ", "] ", '"msg":"')
 

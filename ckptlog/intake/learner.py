@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from ckptlog.intake.loggers import MAIN_LOGGERS
 from ckptlog.intake.reader import Chunk
 from ckptlog.intake.surround import NBSP, Surround, surround_of
 
@@ -32,8 +33,7 @@ MOST_FORMS = 16
 MOST_VOTED = 64
 #: lines looked at in one go
 _STEP = 500
-#: every log has lines with one of these heads; of those that have none, lines that stand as the server printed them
-_HEADS = ["slot", "srv"]
+#: of a log that has none of the main loggers' lines, lines that stand as the server printed them
 _OWN = re.compile(r'(?s)^(?:\w+ +\[ *\w+\] .*\btid="|prompt eval time = .*second\)$)')
 
 
@@ -196,7 +196,7 @@ def _bare(chunk: Chunk, lines: pl.Series) -> Chunk:
 
 def _with_heads(lines: pl.Series) -> list[tuple[int, str]]:
     """The lines that may show the form, and their places."""
-    found = lines.str.contains_any(_HEADS) | lines.str.contains(_OWN.pattern)
+    found = lines.str.contains_any([*MAIN_LOGGERS]) | lines.str.contains(_OWN.pattern)
     return list(zip(found.arg_true().to_list(), lines.filter(found).to_list(), strict=True))
 
 

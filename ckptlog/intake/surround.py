@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ckptlog.intake.loggers import LEVEL_WORDS
 from ckptlog.intake.unwrap import HEAD_CHARS, heads_in, is_headed, known_length
 
 #: what may differ from line to line; the padding of a number, too
@@ -19,7 +20,7 @@ _CHANGING = re.compile(
     r"(?P<number> *\d+(?:[.,:]\d+)*)"
     r"|(?P<word>\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun|AM|PM)(?![a-z])"
     r"|(?<=\d)[AP]M\b|\b(?:stdout|stderr)\b)"
-    r"|(?P<level>(?i:\b(?:trace|debug|dbg|debg|verbose|info|inf|notice|warn|warning|wrn|error|err|fatal|critical)\b))"
+    rf"|(?P<level>(?i:\b(?:{'|'.join(LEVEL_WORDS)})\b))"
     r"|(?P<space>\s+)"
 )
 _DIGITS = r"\d+(?:[.,:]\d+)*"

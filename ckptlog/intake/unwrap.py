@@ -12,19 +12,19 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ckptlog.grammar.files import grammar_file
+from ckptlog.grammar.kinds import Family
 from ckptlog.grammar.parsers import compiled
 from ckptlog.intake.json_lines import Json, Text, decode_object, plain_text
+from ckptlog.intake.loggers import LETTERS, LOGGERS, Letter
 from ckptlog.intake.tagged_json import as_tagged, is_tagged
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 Form = Literal["prefixed", "legacy", "jsonl", "tagged"]
-Family = Literal["slot", "srv", "que", "res", "cmn", "spec", "bare", "tagged"]
-Letter = Literal["E", "W", "I", "D"]
 
 #: with a head of its own, so that it is a server's line for certain
-HEADED: frozenset[Family] = frozenset({"slot", "srv", "que", "res", "cmn", "spec"})
+HEADED: frozenset[Family] = frozenset(LOGGERS)
 
 #: a head stands near the start of a line; text of any length may follow, and Lark does not see it
 HEAD_CHARS = 4096
@@ -67,10 +67,6 @@ class Envelope(NamedTuple):
 
 NOTHING = Envelope(None, None, None, None, None, None, None, None, None, "", -1)
 
-_LETTERS: dict[str, Letter] = {
-    "I": "I", "INFO": "I", "W": "W", "WARN": "W", "WARNING": "W", "E": "E", "ERR": "E", "ERROR": "E",
-    "D": "D", "DEBG": "D", "DEBUG": "D", "VERB": "D",
-}  # fmt: skip
 # a tagged line names slot and task behind its text
 _TAGGED_SLOT = re.compile(r"\b(?:id_slot|slot_id)=(-?\d+)")
 _TAGGED_TASK = re.compile(r"\b(?:id_task|task_id)=(-?\d+)")
@@ -98,6 +94,11 @@ def is_headed(line: str) -> bool:
 def heads_in(line: str) -> Iterator[int]:
     """Where something begins that looks like a message with its head: the server's own prefix, if there is one."""
     return (found.start() for found in _pattern("EMBEDDED").finditer(line[:HEAD_CHARS]))
+
+
+def date_pattern() -> str:
+    """An expression, for Python and Rust alike and without groups, for the dates that wrappers write."""
+    return _pattern("DATE").pattern
 
 
 def known_length(before: str) -> int:
@@ -296,7 +297,7 @@ def _headed(tree: Tree[Token], text: Text, offset: int = 0) -> Envelope:
         wrapper=parts.wrapper,
         format="prefixed" if parts.text("TIME") or level else "legacy",
         time=time,
-        level=_LETTERS[level] if level else None,
+        level=LETTERS[level] if level else None,
         port=parts.span("PORT"),
         family=family,
         func=parts.text("FUNCTION"),
@@ -321,7 +322,7 @@ def _tagged(tree: Tree[Token], text: Text) -> Envelope:
     return NOTHING._replace(
         wrapper=parts.wrapper,
         format="tagged",
-        level=_LETTERS[level] if level else None,
+        level=LETTERS[level] if level else None,
         family="tagged",
         func=parts.text("FUNCTION"),
         slot=named(_TAGGED_SLOT),
@@ -342,7 +343,7 @@ def _bare(text: Text) -> Envelope:
         wrapper=parts.wrapper,
         format="prefixed" if parts.text("TIME") or level else None,
         time=parts.span("TIME"),
-        level=_LETTERS[level] if level else None,
+        level=LETTERS[level] if level else None,
         port=parts.span("PORT"),
         family="bare",
         message=message,
@@ -403,7 +404,7 @@ def _tagged_json(record: Json, outer: Envelope) -> Envelope:
 
     return outer._replace(
         format="tagged",
-        level=_LETTERS.get(str(record.value("level"))),
+        level=LETTERS.get(str(record.value("level"))),
         family="tagged",
         func=str(record.value("function")),
         slot=named("id_slot", "slot_id"),
@@ -422,5 +423,5 @@ def _logged(inner: Envelope, record: Json, outer: Envelope) -> Envelope:
     return wrapped._replace(
         format="jsonl",
         time=inner.time or (None if time is None else Span(*time)),
-        level=inner.level or _LETTERS.get(level),
+        level=inner.level or LETTERS.get(level),
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from operator import and_
 
 import polars as pl
 
+from ckptlog.intake.loggers import LEVEL_WORDS, LOGGERS
+from ckptlog.intake.unwrap import date_pattern
 from ckptlog.intake.writer import Writer
 
 #: the number of a writer that is not told
@@ -21,47 +23,43 @@ NOBODY = 0
 #: names in one file; where there are more, they are none of servers
 MOST_NAMES = 4096
 
-_DATE = "|".join(
-    (
-        r"\d+-\d+-\d+[T ]\d+:\d+:\d+(?:[.,]\d+)?(?:Z|[+-]\d+:?\d*)?",
-        r"[A-Z][a-z][a-z] +\d+ \d+:\d+:\d+(?:\.\d+)?",
-        r"[A-Z][a-z][a-z] \d+-\d+-\d+ \d+:\d+:\d+(?:\.\d+)? [A-Z]+",
-        r"\[ *\d+\.\d+\]",
-        r"\d+:\d+:\d+(?:[.,]\d+)?",
-        r"\d+\.\d+",
-    )
-)
+#: times that stand where a date may, with a name behind them
+_CLOCK = r"\d+:\d+:\d+(?:[.,]\d+)?|\d+\.\d+"
 _COLOUR = r"(?:(?:\x1b|\^\[|#033)\[[0-9;]*m)*"
 _BEGIN = rf"^{_COLOUR}(?:<\d+>)?"
 _NAME = r"(?:\d+\|)?[\w.@/-]*[A-Za-z][\w.@/-]*|\[[\w.@/-]*[A-Za-z][\w.@/-]*\]"
 _HOST = r"[^\s\[\]:|]+"
 _SERVICE = rf"({_NAME}) +\|(?:\s|$)"
-_JOURNALD = rf"{_BEGIN}(?:{_DATE}) +((?:{_HOST} +)?[^\s\[\]|]+\[\d+\]|{_HOST} +{_HOST}):"
+_PROGRAM = rf"((?:{_HOST} +)?[^\s\[\]|]+\[\d+\]|{_HOST} +{_HOST}):"
 
-#: what the two groups of a form are: the name, and the name of what a program with that name wraps in turn. Polars'
-#: expressions have no look around
-_FORMS = tuple(
-    re.compile(form)
-    for form in (
+
+@cache
+def _forms() -> tuple[re.Pattern[str], ...]:
+    """Each with two groups: the name, and the name of what a program with that name wraps in turn."""
+    date = rf"(?:{date_pattern()}|{_CLOCK}) +"
+    journald = f"{_BEGIN}{date}{_PROGRAM}"
+    forms = (
         # docker compose, docker service, podman-compose, pm2, foreman
-        rf"{_BEGIN}(?:(?:{_DATE}) +)?{_SERVICE}()",
+        rf"{_BEGIN}(?:{date})?{_SERVICE}()",
         # kubectl logs --prefix
-        rf"{_BEGIN}(?:(?:{_DATE}) +)?\[pod/([^\]\s]+)\](?:\s|$)()",
+        rf"{_BEGIN}(?:{date})?\[pod/([^\]\s]+)\](?:\s|$)()",
         # RFC 5424
         r"^<\d+>1 \S+ (\S+ \S+ \S+) \S+ ()",
         # journalctl, /var/log/syslog; before that, docker compose as a unit of systemd
-        rf"{_JOURNALD}(?: +{_SERVICE}|\s|$)",
-        rf"{_JOURNALD}(?:\s|$)()",
+        rf"{journald}(?: +{_SERVICE}|\s|$)",
+        rf"{journald}(?:\s|$)()",
         # kail
         rf"{_BEGIN}([\w./-]+\[[\w.-]+\]):(?:\s|$)()",
     )
-)
+    return tuple(map(re.compile, forms))
+
+
 #: what stands where a name could, and is none
 _NO_NAME = re.compile(
-    r"(?:std)?(?:out|err)|[a-z]|trace|debug|debg|dbg|verbose|verb|info|inf|notice|warn|warning|wrn|error|critical|crit|fatal",
+    rf"(?:std)?(?:out|err)|[a-z]|{'|'.join(LEVEL_WORDS)}",
     re.IGNORECASE,
 )
-_LOGGERS = re.compile(r"(?:slot|srv|que|res|cmn|spec|[IWED])\s")
+_LOGGERS = re.compile(rf"(?:{'|'.join(LOGGERS)}|[IWED])\s")
 _PROCESS = re.compile(r"\[\d+\]| \d+$")
 _TAIL = re.compile(r"^==> (.+) <==$")
 _ROTATED = re.compile(r"\.\d+$")
@@ -245,7 +243,7 @@ class Writers:
 def _form_of(line: str) -> Form | None:
     if Recorded.is_form_of(line):
         return Recorded()
-    for form in _FORMS:
+    for form in _forms():
         match = form.match(line)
         if match is not None and match[2] is not None and _is_named(match):
             return Prefixed(form)
