@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ckptlog.records import Basis, Ended, Fate, Memory, Origin, Outcome
+from ckptlog.records import Basis, Ended, Memory, Outcome
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 SEVERITIES: tuple[str, ...] = ("harmless", "costly")
 BASES: tuple[str, ...] = get_args(Basis)
 ENDS: tuple[str, ...] = get_args(Ended)
 MEMORIES: tuple[str, ...] = get_args(Memory)
-FATES: tuple[str, ...] = get_args(Fate)
-ORIGINS: tuple[str, ...] = get_args(Origin)
 
 VARIANTS: tuple[str, ...] = (
     "near-miss",

@@ -57,13 +57,6 @@ class Followed:
     def n_right(self) -> int:
         return self.n_judged - len(self.mismatches)
 
-    def index_of(self, slot: int, task: int) -> int | None:
-        """Where a turn stands in ``learned`` (and in every prediction); None if it was left out."""
-        for at, learned in enumerate(self.learned):
-            if learned.turn.task == task and learned.turn.slot == slot:
-                return at
-        return None
-
     @property
     def reproduced(self) -> bool:
         """Whether every turn that can be judged came out as in the log."""

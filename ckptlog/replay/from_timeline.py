@@ -38,7 +38,6 @@ def run_from_timeline(run: model.Run) -> Run:
         n_ctx_slot=run.n_ctx_slot,
         n_cells=run.swa_cells,
         unified=bool(run.kv_unified),
-        from_start=run.start_seen,
     )
     if settings.memory == "swa":
         result.cell_mib = cell_mib(run, rules[-1])

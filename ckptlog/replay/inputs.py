@@ -130,8 +130,6 @@ class Run:
     #: MiB of one checkpoint (recurrent and hybrid: always the same), and of one cell in one (SWA)
     checkpoint_mib: float | None = None
     cell_mib: float | None = None
-    #: False if the log begins after the server did: what the slots held is not known
-    from_start: bool = True
     steps: list[Step] = field(default_factory=list)
 
     @property

@@ -58,8 +58,6 @@ def settle_common(run: Run, turn: Turn) -> None:
     if slot_exact is not None:
         turn.n_common_slot = slot_exact
         turn.basis["n_common_slot"] = basis if slot_exact == exact else "observed"
-    elif slot_range is not None:
-        turn.n_common_slot_range = slot_range
     if exact is not None and _more_than_the_slot(turn, exact):
         # a saved prompt was swapped in, or (plain memory only) pieces were moved: the level hides which
         n_cached = turn.n_cached or 0

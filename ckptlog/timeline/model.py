@@ -168,7 +168,6 @@ class Turn(msgspec.Struct):
     n_common: int | None = None
     n_common_slot: int | None = None
     n_common_range: tuple[int, int] | None = None
-    n_common_slot_range: tuple[int, int] | None = None
     n_known: int | None = None
     n_cached: int | None = None
     #: where ``n_cached`` is null: what it must lie between
