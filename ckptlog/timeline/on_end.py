@@ -14,49 +14,68 @@ from ckptlog.timeline.stream_state import StreamState
 #: errors that a batch gives to all that have a part in it
 OF_A_BATCH = ("Invalid input batch", "Compute error", "decode() failed", "Input prompt is too big compared to KV size")
 
+#: from about here on the timings are printed before the release, in older builds behind it (formats: questions, E)
+TIMED_BEFORE_RELEASE = 6752
+
+#: a head and its bare timings are one record: so many lines, and some that another program may write between
+TIMING_LINES = 12
+
 
 class EndMessages(StreamState):
     """From the first timing line to the release, and what ends a turn otherwise."""
 
     def on_prompt_eval_time(self, e: Event) -> None:
-        self._timed(e, "prompt_ms", "n_processed")
+        self._timed(e)
 
     def on_eval_time(self, e: Event) -> None:
-        self._timed(e, "generation_ms", "n_generated")
+        self._timed(e)
 
-    def _timed(self, e: Event, time: str, count: str) -> None:
-        """A timing line's two figures, if it is the turn's first of its kind."""
+    def on_draft_acceptance(self, e: Event) -> None:
+        self._timed(e)
+
+    def _timed(self, e: Event) -> None:
         turn = self._timed_turn(e)
-        if turn is not None and getattr(turn, time) is None:
-            setattr(turn, time, e.f["ms"])
-            setattr(turn, count, e.f["n_tokens"])
-            turn.basis[count] = "observed"
+        if turn is not None:
+            _take_timing(turn, e)
 
     def on_timing_head(self, e: Event) -> None:
         # (a log may begin here; a turn that is settled is not begun again)
         state, turn = self._turn(e, begin=e.task not in self.tasks)
         if state is not None:
             self.last_slot = state
-            self._timing_turn = turn
+            self._timing_turn, self._timing_head = turn, e.line
 
     def _timed_turn(self, e: Event) -> Turn | None:
         """Old builds print the three timing lines bare, below a head line that names the slot."""
         if e.slot is not None or e.task is not None:
             return self._turn(e)[1]
         turn = self._timing_turn
-        if turn is None and self.last_slot is not None:
-            turn = self.last_slot.turn or self.last_slot.last_turn
+        if turn is None or e.line - self._timing_head > TIMING_LINES or _is_next(turn, e):
+            turn = self._without_head()
+            if turn is None:
+                self._wait_for_release(e)
         if turn is not None and not turn.finished:
             if e.line > turn.last_line:
                 turn.last_line = e.line
             return turn
         return None
 
-    def on_draft_acceptance(self, e: Event) -> None:
-        turn = self._timed_turn(e)
-        if turn is not None:
-            turn.has_draft = True
-            turn.n_accepted = e.f.get("accepted")
+    def _without_head(self) -> Turn | None:
+        """Whose bare timings are where the line that names the slot is missing; null where the next release tells."""
+        state, run = self.last_slot, self.run
+        if state is None:
+            return None
+        if len(self.slots) == 1:
+            return state.turn or state.last_turn
+        released = state.last_turn if state.turn is None else None
+        before = run is not None and run.build_max is not None and run.build_max < TIMED_BEFORE_RELEASE
+        return released if before and released is not None and released.prompt_ms is None else None
+
+    def _wait_for_release(self, e: Event) -> None:
+        """Several slots may be at work: the release behind the timings names the one that is meant."""
+        if any(held.kind == e.kind for held in self.bare_timings):
+            self.bare_timings.clear()  # of a turn whose release is missing, too
+        self.bare_timings.append(e)
 
     def on_generation_progress(self, e: Event) -> None:
         _, turn = self._turn(e)
@@ -86,6 +105,12 @@ class EndMessages(StreamState):
         state, turn = self._turn(e)
         if state is None or turn is None:
             return
+        self._forget_comparisons()
+        self._timing_turn = None
+        if self.bare_timings:
+            for held in self.bare_timings:
+                _take_timing(turn, held)
+            self.bare_timings.clear()
         if self.unplaced_errors and turn.task in self.unplaced_errors:
             self._failed(turn, self.unplaced_errors.pop(turn.task))
         turn.released = True
@@ -202,3 +227,25 @@ class EndMessages(StreamState):
             state.held, state.maker = 0, None
             state.clear_list("sleep", e.line, e.text, None)
             state.new_content()
+
+
+#: timing message -> the figures that it gives a turn
+_FIGURES = {"prompt_eval_time": ("prompt_ms", "n_processed"), "eval_time": ("generation_ms", "n_generated")}
+
+
+def _is_next(turn: Turn, e: Event) -> bool:
+    """Is it another turn's, whose head is missing (a prompt's timing comes before the answer's)?"""
+    return e.kind == "prompt_eval_time" and turn.generation_ms is not None
+
+
+def _take_timing(turn: Turn, e: Event) -> None:
+    """A timing line's figures, if it is the turn's first of its kind."""
+    if e.kind == "draft_acceptance":
+        turn.has_draft = True
+        turn.n_accepted = e.f.get("accepted")
+        return
+    time, count = _FIGURES[e.kind]
+    if getattr(turn, time) is None:
+        setattr(turn, time, e.f["ms"])
+        setattr(turn, count, e.f["n_tokens"])
+        turn.basis[count] = "observed"

@@ -30,8 +30,7 @@ class PromptMessages(StreamState):
         else:
             self._adopt(turn)
         self.selection = None
-        # what was compared for a choice whose own line is missing is not the next choice's
-        self.slot_lcp, self.checked_prompt, self.checked_thold = {}, None, None
+        self._forget_comparisons()
 
     def _adopt(self, parent: Turn) -> None:
         """Tell the children of a request with n > 1 whose they are.
@@ -75,6 +74,7 @@ class PromptMessages(StreamState):
         _, turn = self._turn(e)
         if turn is None:
             return
+        self._forget_comparisons()
         turn.n_ctx_slot = e.f.get("n_ctx_slot")
         turn.n_keep = e.f.get("n_keep")
         turn.n_prompt = e.f.get("n_prompt")

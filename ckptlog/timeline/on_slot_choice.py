@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckptlog.events import Event
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Selection
+from ckptlog.timeline.ranges import HALF_DIGIT
 from ckptlog.timeline.slot import quote
 from ckptlog.timeline.stream_state import StreamState
 
@@ -22,6 +23,8 @@ class SlotChoice(StreamState):
             chosen.n_prompt = e.f["n_tokens"]
             chosen.thold = e.f.get("thold")
             return
+        if self.slot_lcp and (self.checked_prompt != e.f["n_tokens"] or e.slot in self.slot_lcp):
+            self._forget_comparisons()  # of another choice, whose own line is missing
         if len(self.slot_lcp) < MAX_BETWEEN:
             self.slot_lcp[e.slot] = e.f["lcp"]
         self.checked_prompt = e.f["n_tokens"]
@@ -49,6 +52,8 @@ class SlotChoice(StreamState):
             selection.sim = e.f.get("sim")
             selection.f_keep = e.f.get("f_keep")
             selection.thold = e.f.get("thold")
+            if not _compared_for(selection):
+                selection.slot_lcp, selection.n_prompt = {}, None
 
     def on_selected_lcs(self, e: Event) -> None:
         selection = self._select(e, "lcs")
@@ -73,3 +78,14 @@ class SlotChoice(StreamState):
         if state is not None and turn is not None:
             turn.disturbed = turn.disturbed or quote(e.line, e.text)
             self.selection = Selection(state.id, e.line, "id", busy=turn, text=e.text)
+
+
+def _compared_for(selection: Selection) -> bool:
+    """Are the comparisons those of this choice (some lines of it may be missing, and another's be there)?"""
+    sim, n_prompt = selection.sim, selection.n_prompt
+    if sim is None or not n_prompt:
+        return True
+    of_chosen = selection.slot_lcp.get(selection.slot)
+    if of_chosen is not None:
+        return abs(of_chosen / n_prompt - sim) <= 2 * HALF_DIGIT
+    return all(lcp / n_prompt <= sim + 2 * HALF_DIGIT for lcp in selection.slot_lcp.values())

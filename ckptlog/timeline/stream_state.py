@@ -98,8 +98,15 @@ class StreamState:
         self.loaded_entry: CacheEntry | None = None
         self._mismatch: tuple[Turn, Event] | None = None
         self._timing_turn: Turn | None = None
+        self._timing_head = 0  # its line
+        #: timings of which no line tells the slot; one of a kind
+        self.bare_timings: list[Event] = []
         #: tokens held and in common, as a fork prints them: of the slot that begins a batch next
         self.fork_cache: tuple[int, int] | None = None
+
+    def _forget_comparisons(self) -> None:
+        """What was compared for a choice is no other choice's: the line that ends it, or the launch, is missing."""
+        self.slot_lcp, self.checked_prompt, self.checked_thold = {}, None, None
 
     def _slot(self, slot_id: int) -> SlotState:
         state = self.slots.get(slot_id)
