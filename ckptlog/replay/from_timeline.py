@@ -113,7 +113,8 @@ def cell_mib(run: model.Run, rules: Rules) -> float | None:
             n_cells = checkpoint.pos_max - checkpoint.pos_min + 1
             if rules.stores_window_only and run.n_swa:
                 n_cells = min(n_cells, run.n_swa)
-            sizes.append(checkpoint.size_mib / n_cells)
+            if n_cells > 0:  # (not in a damaged log)
+                sizes.append(checkpoint.size_mib / n_cells)
     return median(sizes) if sizes else None
 
 

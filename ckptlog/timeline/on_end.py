@@ -107,12 +107,13 @@ class EndMessages(StreamState):
             return
         self._forget_comparisons()
         self._timing_turn = None
-        if self.bare_timings:
-            for held in self.bare_timings:
-                _take_timing(turn, held)
-            self.bare_timings.clear()
         if self.unplaced_errors and turn.task in self.unplaced_errors:
             self._failed(turn, self.unplaced_errors.pop(turn.task))
+        if self.bare_timings:
+            for held in self.bare_timings:
+                if turn.error is None:
+                    _take_timing(turn, held)
+            self.bare_timings.clear()
         turn.released = True
         self._need_run().n_releases += 1
         turn.n_released = e.f["n_tokens"]

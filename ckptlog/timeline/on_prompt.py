@@ -30,7 +30,7 @@ class PromptMessages(StreamState):
         else:
             self._adopt(turn)
         self.selection = None
-        self._forget_comparisons()
+        self._another_turn()
 
     def _adopt(self, parent: Turn) -> None:
         """Tell the children of a request with n > 1 whose they are.
@@ -74,7 +74,7 @@ class PromptMessages(StreamState):
         _, turn = self._turn(e)
         if turn is None:
             return
-        self._forget_comparisons()
+        self._another_turn()
         turn.n_ctx_slot = e.f.get("n_ctx_slot")
         turn.n_keep = e.f.get("n_keep")
         turn.n_prompt = e.f.get("n_prompt")

@@ -108,6 +108,11 @@ class StreamState:
         """What was compared for a choice is no other choice's: the line that ends it, or the launch, is missing."""
         self.slot_lcp, self.checked_prompt, self.checked_thold = {}, None, None
 
+    def _another_turn(self) -> None:
+        """A turn begins: what stands before it without a slot's name belongs to turns whose lines are missing."""
+        self._forget_comparisons()
+        self.bare_timings.clear()
+
     def _slot(self, slot_id: int) -> SlotState:
         state = self.slots.get(slot_id)
         if state is None:
