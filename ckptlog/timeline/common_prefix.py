@@ -36,7 +36,8 @@ def settle_common(run: Run, turn: Turn) -> None:
             if exact is not None:
                 slot_exact = exact
         elif exact is not None and slot_range is not None and _against(turn, exact, slot_range):
-            # nothing was reused, and nothing looked for: the request forbade it (or asked for another LoRA)
+            # less was reused, and nothing looked for: the request forbade it (or asked for another LoRA), or the search's
+            # lines are missing
             exact, slot_range, basis = _narrow(run, turn, slot_range)
             slot_exact = exact
         elif exact is not None:
@@ -53,7 +54,7 @@ def settle_common(run: Run, turn: Turn) -> None:
         if at_search is not None:
             met = meet(common_range, at_search)
             common_range = at_search if is_empty(met) else met
-        if exact is None and common_range is not None:
+        if common_range is not None and (exact is None or _against(turn, exact, common_range)):
             exact, common_range, basis = _narrow(run, turn, common_range)
     if slot_exact is not None:
         turn.n_common_slot = slot_exact
@@ -85,8 +86,10 @@ def _unseen_file(run: Run, turn: Turn, n_common: int) -> bool:
 
 
 def _against(turn: Turn, exact: int, slot_range: Range) -> bool:
-    """Was nothing reused without a search, though the slot's choice shows that something was in common?"""
-    return exact == turn.n_cached == 0 < slot_range[0] <= slot_range[1]
+    """Was less reused, without a search, than the slot's choice shows to have been in common?"""
+    if turn.memory_state is not None or turn.n_common_printed is not None or turn.checks or turn.need_one_token is not None:
+        return False
+    return exact == turn.n_cached and exact < slot_range[0] <= slot_range[1]
 
 
 #: from here on every choice of a slot is told ("selected slot by id" too)

@@ -8,6 +8,10 @@ from ckptlog.timeline.refusals import REFUSALS
 #: up to this build the default level shows every checkpoint message
 LAST_ALL_VISIBLE = 9829
 
+#: so far from its end a prompt is cut, for a checkpoint that begins there; and since which build, and from which on
+#: no spacing keeps the checkpoint away (formats: policy, section 3)
+NEAR_END, CUT_THERE_SINCE, ALWAYS_MADE_SINCE = 4, 8352, 9981
+
 
 def evaluated(turn: Turn) -> bool:
     """Does a line show that anything of the prompt was evaluated?"""
@@ -25,13 +29,41 @@ def list_visible(run: Run, turn: Turn) -> bool:
     Up to b9828 the default level shows them; from b9830 they are trace, as "new prompt" and
     "cached n_tokens" are (formats: matrix, "Visible at which -lv").
     """
-    if turn.batch_starts or turn.created or turn.checks or turn.forced or turn.restored:
+    if turn.created or turn.checks or turn.restored:
+        return True
+    if checkpoints_filtered(run):
+        return False
+    if turn.batch_starts or turn.forced:
         return True
     if turn.new_prompt_line is not None:
         return True
     if run.build_max is not None and run.build_max <= LAST_ALL_VISIBLE:
         return run.verbosity is None or run.verbosity >= 3
     return False
+
+
+def created_missing(run: Run, turn: Turn) -> bool:
+    """Was the prompt cut where a checkpoint is made, and does no line say that one was?
+
+    Memory that needs no checkpoints is not cut there, nor where they are switched off; another slot's tokens, an image
+    or a full batch may end a batch anywhere.
+    """
+    starts = turn.batch_starts
+    if len(starts) < 2 or turn.n_prompt is None or starts[-1] != turn.n_prompt - NEAR_END or turn.created:
+        return False
+    if turn.n_alone is not None or turn.cut_by_media or run.memory == "plain" or run.fork is not None:
+        return False
+    if run.build_min < (CUT_THERE_SINCE if run.start_seen else ALWAYS_MADE_SINCE) or not (turn.sampled or turn.prompt_ms):
+        return False
+    step = starts[-1] - starts[-2]
+    if run.n_batch is not None:
+        return step != run.n_batch
+    return step < 32 or step & (step - 1) != 0  # (a batch's size, where it is not in the log, is a power of two)
+
+
+def checkpoints_filtered(run: Run) -> bool:
+    """Have the messages of checkpoints been taken out of this log (``grep -v checkpoint``)?"""
+    return run.n_cut_silently > 0 and run.n_created == 0
 
 
 def error_missing(run: Run, turn: Turn) -> bool:
@@ -64,7 +96,9 @@ def lines_missing(run: Run, turn: Turn) -> bool:
     """
     if turn.new_prompt_line is None:
         return False
-    if not turn.start_seen:
+    if not turn.start_seen or checkpoints_filtered(run):
+        return True
+    if run.build_min >= ALWAYS_MADE_SINCE and created_missing(run, turn):
         return True
     answered = turn.ended == "release" and turn.released and not turn.is_child and not turn.empty_prompt
     return answered and not turn.prompt_done and not turn.shifts and not run.embeds and _end_of_prompt_shown(run)
@@ -96,3 +130,14 @@ def shift_missing(turn: Turn) -> bool:
 def searched(turn: Turn) -> bool:
     """Does a line show that checkpoints were looked for?"""
     return bool(turn.checks) or turn.forced is not None or turn.restored is not None
+
+
+def search_missing(run: Run, turn: Turn) -> bool:
+    """Was less reused than was in common, without a line of the search that must have come between?
+
+    Where nothing at all was reused, the request may have forbidden it, and there was no search.
+    """
+    least = turn.n_common if turn.n_common is not None else turn.n_common_range[0] if turn.n_common_range else None
+    if least is None or not turn.n_cached or turn.n_cached >= least or not turn.list_visible:
+        return False
+    return run.fork is None and not searched(turn) and turn.memory_state is None and turn.need_one_token is None

@@ -6,7 +6,15 @@ from math import ceil, floor
 
 from ckptlog.records import Basis
 from ckptlog.timeline.common_prefix import given_by_age, settle_common
-from ckptlog.timeline.course import error_missing, list_visible, prompt_start_seen, refused
+from ckptlog.timeline.course import (
+    ALWAYS_MADE_SINCE,
+    checkpoints_filtered,
+    created_missing,
+    error_missing,
+    list_visible,
+    prompt_start_seen,
+    refused,
+)
 from ckptlog.timeline.model import FailedBatch, Run, Turn
 from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range
 from ckptlog.timeline.slot import SlotState
@@ -20,6 +28,10 @@ SURE_TO_CHECKPOINT = 192
 
 def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     """Fill in every figure that the turn's lines allow; called once, when the turn is over."""
+    if created_missing(run, turn):
+        run.n_cut_silently += 1
+        if state is not None and (run.build_min >= ALWAYS_MADE_SINCE or checkpoints_filtered(run)):
+            state.list_known = False
     turn.list_visible = list_visible(run, turn)
     _ended(run, turn)
     if refused(turn):
@@ -102,7 +114,7 @@ def _discarded(turn: Turn) -> int:
 def _cached_and_prompt(turn: Turn) -> None:
     if turn.n_prompt is None and turn.selection is not None:
         _set(turn, "n_prompt", turn.selection.n_prompt, "observed")
-    if turn.batch_starts and (prompt_start_seen(turn) or turn.batch_starts[0] == 0):
+    if turn.batch_starts and (prompt_start_seen(turn) or turn.batch_starts[0] == 0) and not _first_batch_lost(turn):
         _set(turn, "n_cached", turn.batch_starts[0], "observed")
     elif turn.forced is not None:
         _set(turn, "n_cached", 0, "derived")
@@ -131,6 +143,16 @@ def _cached_and_prompt(turn: Turn) -> None:
         if turn.basis.get("n_prompt") == "derived":
             turn.n_prompt = None
             turn.basis.pop("n_prompt", None)
+
+
+def _first_batch_lost(turn: Turn) -> bool:
+    """Does the first batch that is in the log begin behind the place from which the search said that it goes on?"""
+    if turn.swapped is not None or not turn.batch_starts:
+        return False
+    if turn.forced is not None:
+        return turn.batch_starts[0] > 0
+    said = turn.restored_at[1] if turn.restored_at is not None else None
+    return said is not None and turn.batch_starts[0] > said
 
 
 def _without_lost_batch(turn: Turn) -> None:

@@ -355,6 +355,8 @@ class Run(msgspec.Struct):
     cp_equal: int = 0  # checkpoint lines with pos_min == pos_max
     cp_wide: int = 0  # with pos_min < pos_max
     n_created: int = 0
+    #: prompts cut for a checkpoint of which no line tells
+    n_cut_silently: int = 0
     #: finished prompts (of a length that makes a checkpoint) whose list would have been shown
     n_prompts_shown: int = 0
     #: turns whose release, and whose timing, is in the log

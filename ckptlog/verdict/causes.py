@@ -6,7 +6,7 @@ what to capture next time.
 
 from __future__ import annotations
 
-from ckptlog.timeline.course import lines_missing
+from ckptlog.timeline.course import checkpoints_filtered, lines_missing, search_missing
 from ckptlog.timeline.figures import SURE_TO_CHECKPOINT
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case, rules_of
@@ -49,7 +49,13 @@ class Unknown(CauseRule):
     def find(self, case: Case) -> Finding | None:
         turn = case.turn
         quote_search(case)
-        if not turn.list_visible:
+        if checkpoints_filtered(case.run):
+            text = (
+                "The messages about checkpoints were taken out of this log (prompts are cut where one is made, and no line "
+                "tells of any), so it can't tell why."
+            )
+            missing = ["why the server could not resume (capture the log whole, without a filter)"]
+        elif not turn.list_visible:
             text = "The log's level hides the checkpoint messages, so it can't tell why."
             missing = ["why the server could not resume (run with -lv 4)"]
         elif _list_empty(case):
@@ -59,6 +65,9 @@ class Unknown(CauseRule):
             text = "The log begins after this slot's checkpoints were made (or lines are missing), so it can't tell why."
             text += self._nearest(case)
             missing = ["which checkpoints existed before the log begins (capture it from the server's start)"]
+        elif search_missing(case.run, turn):
+            text = "The server must have looked for a checkpoint, and what it found is not in this log: lines are missing."
+            missing = ["the search of the checkpoints (capture the log whole, without a filter)"]
         elif case.perhaps_nothing_common and case.common is not None:
             text = (
                 f"At most {case.common[1]:,} tokens of this prompt had been in the slot: another conversation, or the "

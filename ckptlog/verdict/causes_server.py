@@ -44,7 +44,7 @@ class CheckpointsDisabled(CauseRule):
         # builds up to b9305 don't print the setting; none after finished prompts proves it as well
         silent = run.checkpoints_enabled is None and run.build_min <= 9305
         never = silent and run.n_created == 0 and run.n_prompts_shown > 0 and run.start_seen
-        never = never and not run.cp_equal and not run.cp_wide  # (one that is looked at or erased was made)
+        never = never and not run.n_cut_silently and not run.cp_equal and not run.cp_wide  # (one that is looked at or erased was made)
         if not (said or (never and case.turn.list_visible and run.memory in ("swa", "hybrid", "recurrent"))):
             return None
         quote_search(case)
@@ -74,6 +74,8 @@ def turn_searched_for_nothing(case: Case) -> bool:
         return False
     if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
         return False
+    if turn.new_prompt_line is None:
+        return False  # (what the level shows was taken out of this log, perhaps the search, too)
     if turn.mismatch_seen or lines_missing(case.run, turn):
         return False  # (the texts are compared only where reuse is tried: the search's lines are missing)
     return case.common is not None and case.common[0] > NOTHING_CACHED and bool(turn.batch_starts)

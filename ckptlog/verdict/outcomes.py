@@ -20,6 +20,10 @@ from ckptlog.verdict.case import Case
 #: a refused prompt up to this ratio of the limit is a near miss
 NEAR_MISS = 1.1
 
+#: how a prompt's beginning may be come by without a loss
+HEALTHY = frozenset({"reused", "restored", "cold"})
+
+
 class Judged(msgspec.Struct):
     outcome: Outcome
     variant: str | None = None
@@ -42,14 +46,14 @@ def judge_outcome(case: Case) -> Judged:
     if other_kind is None:
         return Judged("unknown", confidence="inferred")
     stop = limit_stop(run, turn)
-    if stop is None and turn.truncated and not turn.shifts and (not prompt_start_seen(turn) or shift_missing(turn)):
+    if stop is None and turn.truncated and not turn.shifts and turn.input_truncated is None:
         return Judged("unknown", confidence="inferred")  # cut off, or shifted by lines that are not in the log
     if stop is not None:
         found.append(Judged("limit-stop", confidence=stop))
     prefill = judge_prefill(case)
     if end_lost(run, turn) and (prefill is None or prefill.severity != "costly"):
         found.append(Judged("unknown", confidence="inferred"))
-    if prefill is not None and _end_open(run, turn):
+    if prefill is not None and (_end_open(run, turn) or _unfinished(turn, prefill)):
         prefill.confidence = "inferred"
     if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
         found.append(prefill)
@@ -135,6 +139,11 @@ def _end_open(run: Run, turn: Turn) -> bool:
     if not turn.released:
         return run.n_releases == 0 and (turn.end_missed or run.n_turns > 1)
     return turn.ended == "release" and turn.n_generated is None and turn.prompt_ms is None and turn.stop_reason is None
+
+
+def _unfinished(turn: Turn, prefill: Judged) -> bool:
+    """Does the log end before a turn does of which nothing is wrong yet?"""
+    return prefill.outcome in HEALTHY and turn.ended in ("cut", "restart") and turn.n_generated is None
 
 
 def _may_have_filled(run: Run, turn: Turn) -> bool:
