@@ -89,13 +89,13 @@ class Analyzer:
     def feed(self, chunk: Chunk, index: int = -1) -> None:
         """Lines of the current source, or of the source number ``index``."""
         extractor = self._extractors[index]
-        for ready in extractor.learner.feed(chunk):
+        for ready in extractor.ready(chunk):
             self._take(extractor.read(ready), index)
 
     def feed_all(self, chunks: Iterator[Chunk], left: threading.Event) -> Iterator[Chunk]:
         """Feeds chunk after chunk, reading one ahead; yields each when it is done. ``left`` as in ``ahead``."""
         extractor = self.extractor
-        with closing(ahead(extractor.learner.through(chunks), extractor.read, left)) as coming:
+        with closing(ahead(extractor.through(chunks), extractor.read, left)) as coming:
             for reading in coming:
                 self._take(reading)
                 yield reading.chunk
@@ -140,7 +140,7 @@ class Analyzer:
         """A source is at its end; a following one may go on with its runs."""
         self._open.remove(index)
         extractor, tracker = self._extractors[index], self._trackers[index]
-        for ready in extractor.learner.finish():
+        for ready in extractor.rest():
             self._take(extractor.read(ready), index)
         for owner, events in extractor.windows.finish():
             tracker.feed(events, extractor.writers.found[owner])

@@ -174,6 +174,8 @@ class Part:
             or len(tracker.streams) != 1
             or source.facts.encoding != "utf-8"
             or extractor.learner.forms
+            or extractor.rejoiner.n_joined
+            or extractor.rejoiner.n_cut
         ):
             raise Undivided
         stream = tracker.streams[0]

@@ -23,6 +23,7 @@ from ckptlog.events.plan import Planner
 from ckptlog.events.shape_book import ShapeBook
 from ckptlog.events.shapes import LINE_HEADS, SHAPE_CHARS, LineFilter
 from ckptlog.events.tally import Tally
+from ckptlog.events.wrapped import Rejoiner
 from ckptlog.grammar import messages
 from ckptlog.intake.learner import Learner
 from ckptlog.intake.reader import Chunk
@@ -57,20 +58,34 @@ class Extractor:
         self._sampled: dict[str, Envelope] = {}
         self.lanes = Lanes(self.book, blocks or {})
         self.learner = Learner()
+        self.rejoiner = Rejoiner(self.planner.told)
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """The events of one chunk (some may be held back until a later chunk decides them)."""
-        return self._of(self.learner.feed(chunk))
+        return self._of(self.ready(chunk))
 
     def finish(self) -> list[Event]:
         """The events still held back at the end of the input."""
-        return self._of(self.learner.finish()) + [event for _, events in self.windows.finish() for event in events]
+        return self._of(self.rest()) + [event for _, events in self.windows.finish() for event in events]
+
+    def ready(self, chunk: Chunk) -> list[Chunk]:
+        """The chunks that ``read`` can take by now: their lines are those that the server printed."""
+        return [ready for learned in self.learner.feed(chunk) for ready in self.rejoiner.feed(learned)]
+
+    def rest(self) -> list[Chunk]:
+        """No more lines: what was still kept back."""
+        last = [ready for learned in self.learner.finish() for ready in self.rejoiner.feed(learned)]
+        return [*last, *self.rejoiner.finish()]
+
+    def through(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """``ready`` of all of them, to the last."""
+        return self.rejoiner.through(self.learner.through(chunks))
 
     def _of(self, chunks: Iterable[Chunk]) -> list[Event]:
         return [event for chunk in chunks for _, events in self.windows.feed(self.read(chunk)) for event in events]
 
     def read(self, chunk: Chunk) -> Reading:
-        """What the lines of a chunk that ``learner`` gave say, one by one: ``windows`` puts together the texts that span lines."""
+        """What the lines of a chunk that is ready say, one by one: ``windows`` puts together the texts that span lines."""
         if self.learner.forms:
             self.tally.around = "other"
         if chunk.first_line <= SAMPLE_LINES:

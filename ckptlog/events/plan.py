@@ -138,6 +138,14 @@ class Planner:
                 return other
         return plan
 
+    def told(self, line: str) -> tuple[str, str]:
+        """The status of a line ("text" for an event whose text may be any), and the kind of its message, if any."""
+        plan = self.plan(line)
+        if plan.message is None:
+            return plan.status, ""
+        kind = self.grammar.kinds[plan.message.kind]
+        return "text" if plan.status == "event" and kind.treatment == "text" else plan.status, kind.name
+
     def _plan(self, line: str) -> Plan:
         envelope = unwrap(line)
         if envelope.family is None:

@@ -185,7 +185,7 @@ class Learner:
             has = left & lines.str.contains(form.pattern)
             if has.any():
                 bare = form.bare(lines.filter(has))
-                lines = lines.scatter(has.arg_true(), bare)
+                lines = lines.clone().scatter(has.arg_true(), bare)  # (it would change the raw lines)
                 left &= ~has
         return lines
 

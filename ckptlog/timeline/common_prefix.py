@@ -59,6 +59,8 @@ def settle_common(run: Run, turn: Turn) -> None:
     if slot_exact is not None:
         turn.n_common_slot = slot_exact
         turn.basis["n_common_slot"] = basis if slot_exact == exact else "observed"
+    if exact is not None and exact == slot_exact and _perhaps_swapped(run, turn):
+        exact = None
     if exact is not None and _more_than_the_slot(turn, exact):
         # a saved prompt was swapped in, or (plain memory only) pieces were moved: the level hides which
         n_cached = turn.n_cached or 0
@@ -92,6 +94,9 @@ def _against(turn: Turn, exact: int, slot_range: Range) -> bool:
     return exact == turn.n_cached and exact < slot_range[0] <= slot_range[1]
 
 
+#: a slot of which less is kept is given up for a saved prompt that fits better (formats: policy, section 6)
+SWAPPED_BELOW = 0.5
+
 #: from here on every choice of a slot is told ("selected slot by id" too)
 CHOICES_TOLD_SINCE = 9725
 
@@ -104,6 +109,17 @@ def _choice_lost(run: Run, turn: Turn) -> bool:
         alike = turn.n_cached is not None and turn.n_cached > ALIKE * n_prompt > 0
         return selection.how == "lru" and alike and run.prompt_cache_mib != 0 and not run.slots_not_compared
     return not turn.start_seen or run.build_min >= CHOICES_TOLD_SINCE or (turn.no == 1 and not run.start_seen)
+
+
+def _perhaps_swapped(run: Run, turn: Turn) -> bool:
+    """May a saved prompt have been swapped in, at a level that hides it, where what was reused would tell but is missing?
+
+    Every turn that is released prints its timings.
+    """
+    if turn.n_cached is not None or turn.ended != "release" or turn.list_visible or run.prompt_cache_mib == 0:
+        return False
+    selection = turn.selection
+    return selection is None or selection.how == "lru" or (selection.f_keep or 0) < SWAPPED_BELOW
 
 
 def _more_than_the_slot(turn: Turn, n_common: int) -> bool:

@@ -62,13 +62,13 @@ class EndMessages(StreamState):
 
     def _without_head(self) -> Turn | None:
         """Whose bare timings are where the line that names the slot is missing; null where the next release tells."""
-        state, run = self.last_slot, self.run
+        state, run = self.last_slot, self._need_run()
         if state is None:
             return None
-        if len(self.slots) == 1:
+        if len(self.slots) == 1 and (state.turn is not None or run.build_min < TIMED_BEFORE_RELEASE):
             return state.turn or state.last_turn
+        before = run.build_max is not None and run.build_max < TIMED_BEFORE_RELEASE
         released = state.last_turn if state.turn is None else None
-        before = run is not None and run.build_max is not None and run.build_max < TIMED_BEFORE_RELEASE
         return released if before and released is not None and released.prompt_ms is None else None
 
     def _wait_for_release(self, e: Event) -> None:
