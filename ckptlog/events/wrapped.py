@@ -25,7 +25,7 @@ LEAST_WIDTH = 40
 MOST_LINES = 20_000
 #: lines that one message may go on over
 MOST_PIECES = 8
-#: different messages that end at one width show that this is where lines are cut: one may end there by itself
+#: different lines that the grammar does not read and that end at one width show that this is where lines are cut
 PROOFS = 2
 #: ways to put pieces together that are kept: with the space at which the line was broken, or without it
 _MOST_WAYS = 12
@@ -61,7 +61,7 @@ class Rejoiner:
         self._vain = 0
         self._open = True
         self._held: Chunk | None = None
-        #: the line up to which widths are known; the widest, and the shapes of the lines that are as wide
+        #: the line up to which widths are known; the widest, and the shapes of lines as wide that the grammar does not read
         self._seen = 0
         self._width = 0
         self._shapes: set[str] = set()
@@ -142,15 +142,13 @@ class Rejoiner:
         if width > self._width:
             self._width = width
             self._shapes.clear()
-        if width == self._width and len(self._shapes) <= PROOFS:
+        if width == self._width >= LEAST_WIDTH and len(self._shapes) < PROOFS and not self._reads(line):
             self._shapes.add(_shape(line))
 
-    def _at_width(self, line: str, width: int) -> bool:
-        """Do other messages, too, end at this width, and none behind it?"""
-        return width == self._width >= LEAST_WIDTH and len(self._shapes - {_shape(line)}) >= PROOFS
-
     def _is_cut(self, line: str, width: int) -> bool:
-        return not self.n_joined and self._at_width(line, width) and self._ends_open(line)
+        """Do other lines end at this width in the midst of a message, and none behind it?"""
+        at_width = width == self._width and len(self._shapes) >= PROOFS
+        return at_width and not self.n_joined and self._ends_open(line)
 
     def _ends_open(self, line: str) -> bool:
         """Does a message end with a number that may have more digits?"""

@@ -43,6 +43,8 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
         return
     if turn.empty_prompt:
         _empty_figures(turn)
+    if turn.timings_unnamed:
+        _without_foreign_timings(turn)
     _cached_and_prompt(turn)
     _partial_work(turn)
     _all_kept(turn)
@@ -143,6 +145,17 @@ def _cached_and_prompt(turn: Turn) -> None:
         if turn.basis.get("n_prompt") == "derived":
             turn.n_prompt = None
             turn.basis.pop("n_prompt", None)
+
+
+def _without_foreign_timings(turn: Turn) -> None:
+    """Timings that name no slot and tell of less work than the batches do are another turn's."""
+    if turn.n_prompt is None or turn.n_processed is None or not turn.batch_starts or turn.input_truncated is not None:
+        return
+    if turn.n_prompt - turn.n_processed > turn.batch_starts[0]:
+        for name in ("n_processed", "n_generated"):
+            setattr(turn, name, None)
+            turn.basis.pop(name, None)
+        turn.prompt_ms = turn.generation_ms = None
 
 
 def _first_batch_lost(turn: Turn) -> bool:

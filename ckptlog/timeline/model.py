@@ -224,6 +224,8 @@ class Turn(msgspec.Struct):
     prompt_done: bool = False
     #: a sampler was set up or tokens were generated: a completion, whatever else is missing
     sampled: bool = False
+    #: the timings are bare ones whose head, which names the slot, is missing
+    timings_unnamed: bool = False
     has_draft: bool = False
     #: drafted tokens that were accepted, those behind the answer's end included
     n_accepted: int | None = None

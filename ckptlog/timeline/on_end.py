@@ -54,6 +54,8 @@ class EndMessages(StreamState):
             turn = self._without_head()
             if turn is None:
                 self._wait_for_release(e)
+            else:
+                turn.timings_unnamed = True
         if turn is not None and not turn.finished:
             if e.line > turn.last_line:
                 turn.last_line = e.line

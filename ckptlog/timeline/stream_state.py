@@ -10,7 +10,6 @@ from ckptlog.intake.writer import Writer
 from ckptlog.timeline.batch_sizes import learn_sizes
 from ckptlog.timeline.batches import Sharing
 from ckptlog.timeline.cache import CacheEntry, RamCache
-from ckptlog.timeline.common_prefix import CHOICES_TOLD_SINCE
 from ckptlog.timeline.course import evaluated, refused
 from ckptlog.timeline.figures import settle_figures
 from ckptlog.timeline.limits import (
@@ -189,7 +188,8 @@ class StreamState:
         if e.task == 0 and run.n_turns == 0 and state.held is None:
             # the process's first task: no slot holds anything yet
             state.held, state.list_known = 0, True
-        elif state.last_turn is None and state.selection is None and self._turns_lost(e, start_seen=start_seen):
+        elif not start_seen and e.task and state.last_turn is None and state.selection is None:
+            # its launch is missing, and perhaps all of other turns before it
             state.held, state.list_known = None, False
         run.n_turns += 1
         self.seen_turn = True
@@ -229,17 +229,6 @@ class StreamState:
                 self._forget_old_tasks()
         self.last_slot = state
         return turn
-
-    def _turns_lost(self, e: Event, *, start_seen: bool) -> bool:
-        """May there have been turns of which no line is in the log, before this first one of a slot?
-
-        Its launch is missing, or the line of its choice (a child has none); or it is the first turn of all, and not the
-        process's first task.
-        """
-        run = self._need_run()
-        if not e.task or e.f.get("is_child"):
-            return False
-        return not start_seen or run.n_turns == 0 or run.build_max is None or run.build_max >= CHOICES_TOLD_SINCE
 
     def _at_the_same_time(self, turn: Turn) -> None:
         """From now on this turn and those of the other slots share batches."""
