@@ -112,11 +112,10 @@ def _choice_lost(run: Run, turn: Turn) -> bool:
 
 
 def _perhaps_swapped(run: Run, turn: Turn) -> bool:
-    """May a saved prompt have been swapped in, at a level that hides it, where what was reused would tell but is missing?
-
-    Every turn that is released prints its timings.
-    """
+    """May a saved prompt have been swapped in, at a level that hides it, where the timings that would tell are missing?"""
     if turn.n_cached is not None or turn.ended != "release" or turn.list_visible or run.prompt_cache_mib == 0:
+        return False
+    if run.embeds or turn.n_processed is not None:
         return False
     selection = turn.selection
     return selection is None or selection.how == "lru" or (selection.f_keep or 0) < SWAPPED_BELOW

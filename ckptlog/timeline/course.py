@@ -11,6 +11,8 @@ LAST_ALL_VISIBLE = 9829
 #: so far from its end a prompt is cut, for a checkpoint that begins there; and since which build, and from which on
 #: no spacing keeps the checkpoint away (formats: policy, section 3)
 NEAR_END, CUT_THERE_SINCE, ALWAYS_MADE_SINCE = 4, 8352, 9981
+#: older builds make none of so few tokens
+LEAST_MADE = 64
 
 
 def evaluated(turn: Turn) -> bool:
@@ -54,6 +56,8 @@ def created_missing(run: Run, turn: Turn) -> bool:
     if turn.n_alone is not None or turn.cut_by_media or run.memory == "plain" or run.fork is not None:
         return False
     if run.build_min < (CUT_THERE_SINCE if run.start_seen else ALWAYS_MADE_SINCE) or not (turn.sampled or turn.prompt_ms):
+        return False
+    if run.build_min < ALWAYS_MADE_SINCE and starts[-1] <= LEAST_MADE:
         return False
     step = starts[-1] - starts[-2]
     if run.n_batch is not None:

@@ -45,7 +45,7 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
         _empty_figures(turn)
     if turn.timings_unnamed:
         _without_foreign_timings(turn)
-    _cached_and_prompt(turn)
+    _cached_and_prompt(run, turn)
     _partial_work(turn)
     _all_kept(turn)
     settle_common(run, turn)
@@ -113,10 +113,10 @@ def _discarded(turn: Turn) -> int:
     return sum(shift.n_discard for shift in turn.shifts)
 
 
-def _cached_and_prompt(turn: Turn) -> None:
+def _cached_and_prompt(run: Run, turn: Turn) -> None:
     if turn.n_prompt is None and turn.selection is not None:
         _set(turn, "n_prompt", turn.selection.n_prompt, "observed")
-    if turn.batch_starts and (prompt_start_seen(turn) or turn.batch_starts[0] == 0) and not _first_batch_lost(turn):
+    if turn.batch_starts and (prompt_start_seen(turn) or turn.batch_starts[0] == 0) and not _first_batch_lost(run, turn):
         _set(turn, "n_cached", turn.batch_starts[0], "observed")
     elif turn.forced is not None:
         _set(turn, "n_cached", 0, "derived")
@@ -158,14 +158,22 @@ def _without_foreign_timings(turn: Turn) -> None:
         turn.prompt_ms = turn.generation_ms = None
 
 
-def _first_batch_lost(turn: Turn) -> bool:
-    """Does the first batch that is in the log begin behind the place from which the search said that it goes on?"""
+def _first_batch_lost(run: Run, turn: Turn) -> bool:
+    """Does the first batch that is in the log begin behind the place from which the prompt was evaluated?
+
+    The search says so; or lines of the turn are missing (its answer's timings, in a log that has others'), and the slot
+    held nothing.
+    """
     if turn.swapped is not None or not turn.batch_starts:
         return False
+    first = turn.batch_starts[0]
     if turn.forced is not None:
-        return turn.batch_starts[0] > 0
+        return first > 0
     said = turn.restored_at[1] if turn.restored_at is not None else None
-    return said is not None and turn.batch_starts[0] > said
+    if said is not None:
+        return first > said
+    untimed = turn.ended == "release" and turn.n_processed is None and turn.sampled and run.n_timed > 0
+    return first > 0 and (untimed or (turn.n_held == 0 and turn.n_processed is None))
 
 
 def _without_lost_batch(turn: Turn) -> None:

@@ -37,6 +37,8 @@ class SlotRestoredBare(CauseRule):
             return None
         if any(c.origin == "slot-file" for c in turn.dead) or turn.restored is not None:
             return None
+        if any(c.line is None for c in (*turn.invalidated, *(turn.before or ()))):
+            return None  # there were checkpoints, made by turns that are not in the log
         quote_search(case)
         text = "What the slot held came from a slot file, which carried no checkpoints. After such a restore "
         if case.run.memory == "swa" and all(rules.stores_window_only for rules in rules_of(case.run)):

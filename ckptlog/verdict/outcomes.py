@@ -127,7 +127,7 @@ def end_lost(run: Run, turn: Turn) -> bool:
     if turn.ended in ("cut", "restart") and (turn.end_missed or turn.n_generated is not None):
         # the release would tell whether the context was full
         return _may_have_filled(run, turn)
-    if turn.ended != "release" or turn.prompt_ms is not None or turn.generation_ms is not None or turn.is_child:
+    if turn.ended != "release" or turn.prompt_ms is not None or turn.generation_ms is not None:
         return False
     return run.n_timed > 0 and prompt_start_seen(turn) and turn.stop_reason is None and not turn.empty_prompt
 
