@@ -18,8 +18,9 @@ NEVER_NEGATIVE = frozenset(
     {"n_tokens", "n_prompt", "n_past", "n_cached_tokens", "n_checkpoints", "n_gen", "lcp", "lcs_len"}
 )
 
-#: how a router lists what it starts a child with: an argument a line, which may be any text, behind two more spaces
-ROUTER_ARGUMENT = re.compile(r"\bsrv +load:   \S$")
+#: rows of listings, which may be any text, behind more spaces than a message: the arguments that a router starts a child
+#: with, the models that it finds (up to b11026 by name alone, then behind their source), the features to be warned of
+LISTED = re.compile(r"\bsrv +(?:load:   \S|(?:load_models|[^|]{0,80}operator ?\(\)):(?:     \S|   \[)|(?:main|llama_server):     \S)$")
 #: the keys behind a tagged message; other programs print a level and brackets, too
 _TAIL = re.compile(r"\| ?\w+=")
 
@@ -153,7 +154,7 @@ class Planner:
         try:
             message = parse_message(self.grammar, envelope)
         except Refused as refusal:
-            if ROUTER_ARGUMENT.search(line[: max(0, envelope.message_start) + 1]) is not None:
+            if LISTED.search(line[: max(0, envelope.message_start) + 1]) is not None:
                 return Plan("ignored", envelope)
             return self._refused(envelope, refusal)
         kind = self.grammar.kinds[message.kind]

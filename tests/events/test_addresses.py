@@ -1,4 +1,4 @@
-"""Lines whose numbers are none: an address in mid-line, and what a router lists of a child's arguments."""
+"""Lines whose numbers are none: an address in mid-line, and rows of listings, which may be any text."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ import ckptlog
         "0.21.532.943 I srv          load:   --cache-reuse",
         "0.21.532.944 I srv          load:   256",
         "srv          load:   request: quill",
+        "0.00.022.362 I srv    operator():     tiny-hybrid",
+        "0.00.022.362 I srv   load_models:     gemma-3:Q4",
+        "0.00.022.362 I srv    operator():   [    preset] gemma-3:Q4 (aliases: g3)",
+        "0.00.022.651 W srv  llama_server:     router mode",
     ],
 )
 def test_it_is_understood(tmp_path: Path, line: str) -> None:
@@ -29,5 +33,5 @@ def test_it_is_understood(tmp_path: Path, line: str) -> None:
 
 def test_another_message_of_that_function_is_unknown(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
-    log.write_text("srv          load:  --cache-reuse\nsrv          load: 256\n")
-    assert ckptlog.analyze(log).report.sources[0].unknown_slot_lines == 2
+    log.write_text("srv          load:  --cache-reuse\nsrv          load: 256\nsrv    operator(): quill\nsrv    operator():   quill\n")
+    assert ckptlog.analyze(log).report.sources[0].unknown_slot_lines == 4
