@@ -148,8 +148,8 @@ def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
     settings = None
     if run.checkpoints_enabled is not None:
         settings = CheckpointSettings(run.checkpoints_enabled, run.checkpoints_max, run.checkpoints_min_step)
-    build_min = build_max = run.build
-    if run.build is None:
+    build = build_min = build_max = run.told_build
+    if build is None:
         build_min, build_max = run.build_min or None, run.build_max
         if run.bracket_broken:
             build_min = build_max = None
@@ -157,7 +157,7 @@ def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
         run=run.no,
         source=run.source,
         lines=(run.first_line, run.last_line),
-        build=f"b{run.build}" if run.build is not None else None,
+        build=f"b{build}" if build is not None else None,
         build_min=build_min,
         build_max=build_max,
         model=run.model,

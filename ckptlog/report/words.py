@@ -195,7 +195,7 @@ def listed(numbers: Sequence[int], limit: int = 6) -> str:
 
 def build_words(run: RunRecord) -> str | None:
     """A run's build, exact or bracketed: ``b11549``, ``b10865 or later``, ``b9830 to b10173``."""
-    if run.build and not run.build.startswith("b0-"):  # b0-unknown: built without git
+    if run.build:
         return run.build
     low, high = run.build_min, run.build_max
     if low is not None and high is not None:

@@ -245,6 +245,8 @@ class Turn(msgspec.Struct):
     #: the batch whose failure ended the turn
     failed_batch: FailedBatch | None = None
     cancel: Quote | None = None
+    #: that the server was told to stop while the turn was open, and did before its answer was complete
+    stopped: Quote | None = None
     #: that the router before this server had given up waiting for its answer
     router_gave_up: Quote | None = None
     #: the decoding was broken off, perhaps because another request was cancelled (ik_llama.cpp)
@@ -368,11 +370,21 @@ class Run(msgspec.Struct):
     #: the last lines that tell of a crash, and the line up to which the server spoke before them
     last_words: list[LastWord] = []
     spoke_until: int = 0
-    #: the last line that tells of a stop that was asked for
+    #: the last line that tells of a stop that was asked for, and the first of those that stand together
     stopped: int | None = None
+    stop: Quote | None = None
     turns: list[Turn] = []
     checkpoints: list[Checkpoint] = []
     n_turns: int = 0
+
+    @property
+    def told_build(self) -> int | None:
+        """The build as printed, unless it can't be: one of llama.cpp's that the wordings rule out is the number of a
+        shallow clone (1), or of a copy with a history of its own. A fork's own number is told as it is."""
+        build = self.build
+        if build is None or self.fork is not None or self.bracket_broken:
+            return build
+        return build if self.build_min <= build <= (self.build_max or build) else None
 
     @property
     def n_ctx(self) -> int | None:

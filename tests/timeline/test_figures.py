@@ -68,7 +68,7 @@ THRESHOLD = (
         (9246, 451),  # one more is subtracted from b9246 to b9496
         (9496, 451),
         (9509, 450),
-        (11549, 450),
+        (10566, 450),
     ],
 )
 def test_the_threshold_gives_the_common_prefix(analyse: Callable[..., Any], build: int, n_common: int) -> None:
