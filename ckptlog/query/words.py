@@ -29,6 +29,7 @@ VARIANTS: tuple[str, ...] = (
     "partial",
     "silent",
     "crash",
+    "server-stopped",
 )
 TRIGGERS: tuple[str, ...] = (
     "appended",

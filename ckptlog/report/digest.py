@@ -11,6 +11,7 @@ from functools import cached_property
 from ckptlog.records import FAILURES, HEALTHY, Fix, Mark, Report, TurnRecord
 from ckptlog.report.loss import Loss, loss, n_deleted
 from ckptlog.report.words import duration, percent, plural, title
+from ckptlog.verdict.judge import NOT_ENDED
 
 #: flags of which a larger value also does what a smaller one would have done
 _LARGER_COVERS = frozenset({"--ctx-checkpoints", "--swa-checkpoints", "--ctx-size", "-c", "--cache-ram"})
@@ -179,6 +180,11 @@ class Digest:
         return Loss(
             sum(one.tokens for one in each), sum(one.ms for one in each), all(one.exact for one in each)
         )
+
+    @cached_property
+    def unended(self) -> list[Numbered]:
+        """Turns that were at work where the log ends."""
+        return [item for item in self.turns if NOT_ENDED in item.turn.missing]
 
     @cached_property
     def cancelled(self) -> list[Numbered]:

@@ -11,6 +11,7 @@ from ckptlog.report.text_findings import (
     not_answered_words,
     parted_words,
     slow_words,
+    which_turns,
 )
 from ckptlog.report.words import plural
 
@@ -48,4 +49,5 @@ def healthy(what: Digest) -> Healthy:
     if left:
         fixes = what.cancelled[0].turn.fixes
         return Healthy(f"Nothing failed in {turns}, but {not_answered_words(what)}.", False, True, fixes[0].text if fixes else "")
-    return Healthy(f"Nothing went wrong in {turns}.", fine=True)
+    unended = f"; {which_turns(what.unended)} had not ended where the log ends" if what.unended else ""
+    return Healthy(f"Nothing went wrong in {turns}{unended}.", fine=True)

@@ -186,14 +186,17 @@ def unshared_advice(what: Digest) -> str:
 
 def not_answered_words(what: Digest) -> str:
     """Of requests that ended without an answer, by nobody's fault: who ended them, in half a sentence."""
-    left = not all(shows(item.turn, "broken-off") for item in what.cancelled)
+    turns = [item.turn for item in what.cancelled]
+    if all(shows(turn, "server-stopped") for turn in turns):
+        return "the server was stopped while it was at work"
+    left = not all(shows(turn, "broken-off") or shows(turn, "server-stopped") for turn in turns)
     return "a client did not wait for its answer" if left else "a request was broken off"
 
 
 def cancelled_words(what: Digest) -> str:
     """Of a client that went away: which turns, and how far the first of them had come."""
     first = what.cancelled[0].turn
-    who = "" if shows(first, "broken-off") else "the client had gone. "
+    who = "" if shows(first, "broken-off") or shows(first, "server-stopped") else "the client had gone. "
     of_first = "Of the first: " if len({item.turn.explanation for item in what.cancelled}) > 1 else ""
     return f"{sentence_case(which_turns(what.cancelled))}: {who}{of_first}{safe_text(first.explanation)}".rstrip()
 

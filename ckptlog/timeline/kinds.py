@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS
 from ckptlog.timeline.dialect import SAME_AS
-from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, LAST_WORDS, OF_CHILD
+from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, LAST_WORDS, OF_CHILD, STOPPING, STOPS
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import OLLAMA, Stream
 
@@ -63,6 +63,8 @@ _QUOTED = frozenset(
         "selected_lcs",
         "selected_lru",
         "send_error",
+        STOPPING,
+        STOPS,
         "swa_checkpoint_erase",
         "truncate_failed",
     }

@@ -10,7 +10,7 @@ import re
 
 from ckptlog.events import Event
 from ckptlog.intake.writer import Writer
-from ckptlog.timeline.model import LastWord, Run, Turn
+from ckptlog.timeline.model import LastWord, Quote, Run, Turn
 
 #: what tells of a crash, and what of a stop that was asked for (kinds of the grammar)
 DIED = "process_died"
@@ -48,9 +48,16 @@ def names_another(writer: Writer | None, e: Event) -> bool:
 def take_last_word(run: Run, e: Event) -> None:
     """A line on the process's end; ``run.last_line`` is that of the last line of another kind."""
     if e.kind == STOPS:
-        run.stopped = e.line
+        hear_stop(run, e)
         return
     hear(run, LastWord(e.line, e.text or "", e.of.wording))
+
+
+def hear_stop(run: Run, e: Event) -> None:
+    """A line that tells of a stop that was asked for; the first of several says by whom."""
+    if run.stop is None or run.stopped is None or run.stopped < run.last_line:
+        run.stop = Quote(e.line, e.text or "")
+    run.stopped = e.line
 
 
 def hear(run: Run, word: LastWord) -> None:

@@ -174,7 +174,9 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
         if turn.n_generated is not None:
             return  # its answer was complete
         if stopped_in(run, turn):
-            turn.ended = "cut"
+            turn.ended = "cancel"
+            if turn.cancel is None or run.stop is None or turn.cancel.line > run.stop.line:
+                turn.stopped = run.stop
             return
         turn.crash = crash_of(run)
         if turn.crash:

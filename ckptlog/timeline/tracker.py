@@ -13,7 +13,7 @@ from itertools import pairwise
 from ckptlog.events import Event
 from ckptlog.intake.writer import Writer
 from ckptlog.records import Ended
-from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, STOPPING, hear
+from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, STOPPING, hear, hear_stop
 from ckptlog.timeline.limits import MAX_PORTS, MAX_PROCESSES, MAX_QUOTE, MAX_RUNS, MAX_UNNAMED, LeftOut
 from ckptlog.timeline.model import LastWord, Quote, Run, Turn
 from ckptlog.timeline.startup import STARTUP
@@ -179,7 +179,7 @@ class Tracker:
         if stream is None or stream.run is None:
             return
         if e.kind == STOPPING:
-            stream.run.stopped = e.line
+            hear_stop(stream.run, e)
         elif e.kind == EXITED and e.f.get("status"):
             hear(stream.run, LastWord(e.line, e.text or "", "exited"))
 

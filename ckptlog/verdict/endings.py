@@ -17,6 +17,8 @@ from ckptlog.verdict.triggers import ONE_MESSAGE
 _GONE = "the client had gone (closed connection or time-out)"
 #: and of the line that ends a request whose own client did not leave
 _BROKEN_OFF = "the decoding was broken off"
+#: and of the line that tells of the server's stop
+_STOPPED = "the server was told to stop"
 
 
 def _round_up(n: int, step: int = 1024) -> int:
@@ -281,6 +283,8 @@ _NEWER = Fix("report-error", fixes.newer_or_report("the lines before the error")
 
 def cancelled(case: Case) -> Finding:
     turn = case.turn
+    if turn.stopped is not None:
+        return _stopped(case, turn.stopped)
     if turn.cancel is None and turn.router_gave_up is None and turn.decode_cancelled is not None:
         return _broken_off(case, turn.decode_cancelled)
     who, whose, reader, cause = "It", "in the client", "it", "client-gone"
@@ -319,6 +323,16 @@ def _what_becomes_of_it(case: Case) -> str:
         f"The request before it was as long and left, too: it had {held:,} tokens in the slot, and this one parts from them at "
         f"{case.parting}. If it was the same request sent again, the client changes it there, and each try begins anew."
     )
+
+
+def _stopped(case: Case, at: Quote) -> Finding:
+    """Somebody ended the server; if the client left behind that, it was for want of an answer."""
+    case.quote(at.line, at.text, _STOPPED, "server-stopped")
+    text = (
+        f"The server was told to stop while it was at work on this request (line {at.line}), and ended before the answer was "
+        "complete: that is no crash, and no fault of the client's. What its slots held is gone with it."
+    )
+    return Finding("server-stopped", text, "observed")
 
 
 def _broken_off(case: Case, at: Quote) -> Finding:

@@ -50,9 +50,10 @@ OUTCOMES: dict[str, str] = {
 
         The slot held nothing, or nothing in common with this prompt. Healthy: every conversation starts so.""",
     "cancelled": """
-        The client went away
+        The client went away, or the server was stopped
 
-        The connection was closed before the answer was complete. What was processed stays in the slot.""",
+        The connection was closed before the answer was complete; what was processed stays in the slot. Or the server
+        was told to stop meanwhile (variant server-stopped).""",
     "error": """
         The server gave up the request
 
@@ -116,6 +117,11 @@ VARIANTS: dict[str, str] = {
         A new server start stands in the log before the turn's end, or the process's last words: a check that failed, an
         error of the device, an uncaught exception, or what the shell, the service manager or the router said of its
         end. (They count only where the server says nothing behind them.)""",
+    "server-stopped": """
+        The server was stopped
+
+        It was told to stop (Ctrl-C, a service manager, its router) while it was at work on the request, and ended before
+        the answer was complete.""",
 }
 
 FIXES: dict[str, str] = {

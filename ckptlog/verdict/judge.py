@@ -14,7 +14,7 @@ from ckptlog.verdict.causes import find_cause
 from ckptlog.verdict.causes_drafts import DraftLeftBehind
 from ckptlog.verdict.causes_held import SlotSwapped
 from ckptlog.verdict.fixes import no_shift
-from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome
+from ckptlog.verdict.outcomes import Judged, end_lost, judge_outcome, not_ended
 from ckptlog.verdict.parted import parted_hint
 from ckptlog.verdict.returning import WORTH_TELLING, returning_hint
 from ckptlog.verdict.room import larger_context
@@ -48,6 +48,9 @@ class Verdict(msgspec.Struct):
 #: outcomes that say nothing of what the request did to the conversation (an unknown one may be a refusal)
 UNTRIGGERED = frozenset({"arrival-rejection", "not-completion", "unknown"})
 
+#: what is missing of a turn that was at work where the log ends
+NOT_ENDED = "how it ended: the server was still at work on it where the log ends, or it was killed then"
+
 ORDER: tuple[Basis, ...] = ("observed", "derived", "inferred")
 
 
@@ -67,7 +70,9 @@ def judge(run: Run, turn: Turn) -> Verdict:
     if finding is not None:
         confidence = max(confidence, finding.confidence, key=ORDER.index)
     missing = list(finding.missing) if finding is not None else []
-    if judged.outcome == "unknown":
+    if not_ended(run, turn):
+        missing.append(NOT_ENDED)
+    elif judged.outcome == "unknown":
         missing.append(_open_question(run, turn))
     said = finding.explanation if finding is not None else _hint(case, judged, what)
     prefill = judged.outcome == "checkpoint-reprefill" or "checkpoint-reprefill" in judged.also

@@ -61,7 +61,7 @@ def judge_outcome(case: Case) -> Judged:
         found.append(Judged("error", "crash" if turn.error is None else None, confidence="observed"))
     elif turn.ended == "cancel" and (turn.start_seen or turn.batch_starts or turn.prompt_done):
         # (of a turn of which only the end is in the log, the error that the cancel belongs to may be lost)
-        found.append(Judged("cancelled", confidence="observed"))
+        found.append(Judged("cancelled", "server-stopped" if turn.stopped is not None else None, confidence="observed"))
     if prefill is not None and prefill not in found:
         found.append(prefill)
     if not found:
@@ -130,6 +130,13 @@ def end_lost(run: Run, turn: Turn) -> bool:
     if turn.ended != "release" or turn.prompt_ms is not None or turn.generation_ms is not None:
         return False
     return run.n_timed > 0 and prompt_start_seen(turn) and turn.stop_reason is None and not turn.empty_prompt
+
+
+def not_ended(run: Run, turn: Turn) -> bool:
+    """Was the turn at work where the log ends? (Where no releases were kept of a log, every turn looks so.)"""
+    if turn.ended != "cut" or turn.released or turn.end_missed or turn.n_generated is not None or turn.is_child:
+        return False
+    return turn.slot is not None and turn.start_seen and not _end_open(run, turn)
 
 
 def _end_open(run: Run, turn: Turn) -> bool:

@@ -54,6 +54,8 @@ def headline(case: Case, judged: Judged, n_lost: int | None, lost_ms: float | No
             return f"Resumed from a checkpoint: {turn.n_cached or 0:,} of {n_prompt} came from the cache."
         case "cold":
             return f"A fresh prompt of {n_prompt}: there was nothing to reuse."
+        case "cancelled" if judged.variant == "server-stopped":
+            return "The server was stopped before the answer was complete."
         case "cancelled" if turn.router_gave_up is not None:
             return "The router gave the request up before the answer was complete."
         case "cancelled" if turn.decode_cancelled is not None and turn.cancel is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ckptlog
+from ckptlog.verdict.judge import NOT_ENDED
 from tests.timeline.logs import DONE, OPEN, START, turns
 
 
@@ -53,7 +54,7 @@ def test_a_new_start_behind_it(tmp_path: Path) -> None:
 def test_a_start_behind_it_of_which_the_first_lines_are_missing(tmp_path: Path, end: str) -> None:
     later = f"main: model loaded\n{OPEN}{DONE}".replace("task 7", "task 0")
     first, second = turns(tmp_path, f"{START}{OPEN}{end}\n{later}")
-    assert (first.ended, second.ended, second.run) == ("error" if "dumped" in end else "cut", "release", first.run + 1)
+    assert (first.ended, second.ended, second.run) == ("error" if "dumped" in end else "cancel", "release", first.run + 1)
     # where the server spoke on it is no new one
     first, second = turns(tmp_path, f"{START}{OPEN}{end}\n{DONE}{later}")
     assert (first.run, second.run) == (0, 0)
@@ -109,8 +110,9 @@ def test_a_server_that_was_stopped(tmp_path: Path, stop: str) -> None:
     """The same whether the log ends there, or another server starts."""
     (alone,) = turns(tmp_path, f"{START}{OPEN}{stop}\n")
     first, _ = turns(tmp_path, f"{START}{OPEN}{stop}\n{START}{OPEN}{DONE}")
-    assert alone.ended == first.ended == "cut"
-    assert alone.outcome == first.outcome == "cold"
+    for turn in (alone, first):
+        assert (turn.ended, turn.outcome, turn.variant, turn.fixes) == ("cancel", "cancelled", "server-stopped", [])
+        assert turn.evidence[0].text == stop.splitlines()[0]
 
 
 def test_what_stands_before_the_build_belongs_to_the_new_run(tmp_path: Path) -> None:
@@ -141,7 +143,23 @@ def test_a_child_that_its_router_saw_end(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_child_that_was_stopped(tmp_path: Path, said: str) -> None:
     (turn,) = turns(tmp_path, ROUTER + said)
-    assert turn.ended == "cut"
+    assert (turn.ended, turn.variant) == (("cancel", "server-stopped") if "unload" in said else ("cut", None))
+
+
+def test_a_turn_that_ends_with_the_log(tmp_path: Path) -> None:
+    (turn,) = turns(tmp_path, START + OPEN)
+    assert (turn.ended, turn.outcome, turn.missing) == ("cut", "cold", [NOT_ENDED])
+    (turn,) = turns(tmp_path, START + OPEN + DONE)
+    assert turn.missing == []
+
+
+def test_a_client_that_waits_no_longer_for_a_stopped_server(tmp_path: Path) -> None:
+    stop = "srv    operator(): operator(): cleaning up before exit...\n"
+    (turn,) = turns(tmp_path, f"{START}{OPEN}{stop}srv          stop: cancel task, id_task = 7\n")
+    assert (turn.variant, turn.evidence[0].text, turn.fixes) == ("server-stopped", stop.strip(), [])
+    # one that left before that did so by itself
+    (turn,) = turns(tmp_path, f"{START}{OPEN}srv          stop: cancel task, id_task = 7\n{stop}")
+    assert (turn.outcome, turn.variant) == ("cancelled", None)
 
 
 def test_the_program_around_the_server_speaks_on(tmp_path: Path) -> None:
