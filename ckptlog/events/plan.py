@@ -19,8 +19,8 @@ NEVER_NEGATIVE = frozenset(
 )
 
 #: rows of listings, which may be any text, behind more spaces than a message: the arguments that a router starts a child
-#: with, the models that it finds (up to b11026 by name alone, then behind their source), the features to be warned of
-LISTED = re.compile(r"\bsrv +(?:load:   \S|(?:load_models|[^|]{0,80}operator ?\(\)):(?:     \S|   \[)|(?:main|llama_server):     \S)$")
+#: with, the models that it finds (up to b11026 by name alone, then behind their source, of which "[m" looks like a colour), the features to be warned of
+LISTED = re.compile(r"\bsrv +(?:load:   \S|(?:load_models|[^|]{0,80}operator ?\(\)):(?:     \S|   \[(?:m\S)?)|(?:main|llama_server):     \S)$")
 #: the keys behind a tagged message; other programs print a level and brackets, too
 _TAIL = re.compile(r"\| ?\w+=")
 

@@ -21,6 +21,7 @@ import ckptlog
         "0.00.022.362 I srv    operator():     tiny-hybrid",
         "0.00.022.362 I srv   load_models:     gemma-3:Q4",
         "0.00.022.362 I srv    operator():   [    preset] gemma-3:Q4 (aliases: g3)",
+        "0.00.042.883 I srv    operator():   [models_dir] gemma-3",
         "0.00.022.651 W srv  llama_server:     router mode",
     ],
 )
