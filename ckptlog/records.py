@@ -35,6 +35,8 @@ FAILURES: tuple[Outcome, ...] = (
 HEALTHY: tuple[Outcome, ...] = ("reused", "restored", "cold")
 
 Basis = Literal["observed", "derived", "inferred"]
+#: what may happen outside of any turn
+IncidentKind = Literal["start-failed", "request-failed", "slot-file-failed", "model-unloaded", "server-ended"]
 Ended = Literal["release", "cancel", "error", "cut", "restart"]
 #: a build of the form of 2024, and of forks that kept it, is "tagged" where no line tells which
 Fork = Literal["ik_llama.cpp", "tagged"]
@@ -68,6 +70,21 @@ class CheckpointSettings(msgspec.Struct):
     min_step: int | None = None
 
 
+class IncidentRecord(msgspec.Struct):
+    """Something that happened outside of any turn, once or several times alike."""
+
+    kind: IncidentKind
+    #: of the first and the last
+    lines: tuple[int, int]
+    count: int
+    #: the HTTP status of the answer; the server's own words, where there are any; what it comes to, in sentences
+    status: int | None
+    message: str | None
+    says: str
+    #: the first line as it stands in the log
+    text: str
+
+
 class RunRecord(msgspec.Struct):
     """One server process."""
 
@@ -99,6 +116,8 @@ class RunRecord(msgspec.Struct):
     prompt_cache_dropped: int = 0
     #: whose build it is where it is not llama.cpp's of today; null: llama.cpp's, as far as the log shows
     fork: Fork | None = None
+    #: what happened outside of turns
+    incidents: list[IncidentRecord] = []
 
 
 class MismatchRecord(msgspec.Struct):

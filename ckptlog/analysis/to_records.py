@@ -10,6 +10,7 @@ from ckptlog.records import (
     Basis,
     CheckpointRecord,
     CheckpointSettings,
+    IncidentRecord,
     MismatchRecord,
     RunRecord,
     ShiftRecord,
@@ -17,7 +18,8 @@ from ckptlog.records import (
     TurnCheckpoints,
     TurnRecord,
 )
-from ckptlog.timeline.model import Checkpoint, Run, Turn
+from ckptlog.timeline.model import Checkpoint, Incident, Run, Turn
+from ckptlog.verdict.incidents import incident_says
 from ckptlog.verdict.judge import Verdict
 
 FIGURES = ("n_prompt", "n_common", "n_common_slot", "n_known", "n_cached", "n_processed", "n_generated")
@@ -177,6 +179,19 @@ def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
         n_ctx=run.n_ctx,
         prompt_cache_dropped=run.prompt_cache_dropped,
         fork=run.fork,
+        incidents=[incident_record(run, each) for each in sorted(run.incidents, key=lambda one: one.line)],
+    )
+
+
+def incident_record(run: Run, incident: Incident) -> IncidentRecord:
+    return IncidentRecord(
+        kind=incident.kind,
+        lines=(incident.line, incident.last_line),
+        count=incident.count,
+        status=incident.status,
+        message=incident.message,
+        says=incident_says(run, incident),
+        text=incident.text,
     )
 
 

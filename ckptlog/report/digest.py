@@ -182,6 +182,11 @@ class Digest:
         )
 
     @cached_property
+    def process_ended(self) -> bool:
+        """Did a server's process crash while it was idle?"""
+        return any(each.kind == "server-ended" for run in self.report.runs for each in run.incidents)
+
+    @cached_property
     def unended(self) -> list[Numbered]:
         """Turns that were at work where the log ends."""
         return [item for item in self.turns if NOT_ENDED in item.turn.missing]

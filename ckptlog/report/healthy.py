@@ -46,6 +46,8 @@ def healthy(what: Digest) -> Healthy:
         return Healthy(f"Nothing failed in {turns}, but little was reused.")
     if what.slept:
         return Healthy(f"Nothing failed in {turns}, but the server slept.")
+    if what.process_ended:
+        return Healthy(f"Nothing failed in {turns}, but the server's process ended in between.")
     if left:
         fixes = what.cancelled[0].turn.fixes
         return Healthy(f"Nothing failed in {turns}, but {not_answered_words(what)}.", False, True, fixes[0].text if fixes else "")

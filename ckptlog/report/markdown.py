@@ -13,6 +13,7 @@ from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
 from ckptlog.report.healthy import healthy
+from ckptlog.report.incidents import failed_request_words, failed_requests
 from ckptlog.report.loss import loss
 from ckptlog.report.notes import notes
 from ckptlog.report.picture import LEGEND, picture
@@ -48,6 +49,7 @@ _QUOTE_WIDTH = 300
 _TABLE_ROWS = 24
 _FINDINGS_IN_FULL = 8
 _RUNS_SHOWN = 6
+_REQUESTS_SHOWN = 20
 
 
 def escape(text: str) -> str:
@@ -80,7 +82,7 @@ def render_markdown(report: Report, selection: Selection | None = None) -> str:
     if left:
         turns = sum(len(finding.turns) for finding in left)
         blocks.append([f"{plural(len(left), 'more finding')} in {plural(turns, 'turn')}."])
-    blocks += [_table(what), _harmless(what), _untold(what)]
+    blocks += [_table(what), _harmless(what), _without_turn(what), _untold(what)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -244,6 +246,15 @@ def _harmless(what: Digest) -> list[str]:
         f"{'Turn' if len(what.harmless) == 1 else 'Turns'} {names}: {kinds}, but harmless "
         f"({harmless_words(what)} processed again in all).{forced_words(what)}"
     ]
+
+
+def _without_turn(what: Digest) -> list[str]:
+    """Requests that reached no slot, where the first lines have only their number."""
+    failed = failed_requests(what.report)
+    if sum(each.count for _, each in failed) < 2:
+        return []
+    lines = ["## Requests that reached no slot", ""]
+    return [*lines, *(f"- {escape(failed_request_words(what.report, run, each))}" for run, each in failed[:_REQUESTS_SHOWN])]
 
 
 def _untold(what: Digest) -> list[str]:

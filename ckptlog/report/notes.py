@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ckptlog.report.digest import Digest, Numbered
+from ckptlog.report.incidents import incident_notes
 from ckptlog.report.text_findings import rewritten_words, which_turns, without_asides
 from ckptlog.report.words import plural, sentence_case
 from ckptlog.verdict.causes_drafts import draft_issue
@@ -30,6 +31,7 @@ def other_notes(what: Digest) -> Iterator[str]:
     for turns, words in told:
         if turns:
             yield words(what)
+    yield from incident_notes(what.report)
 
 
 def growing_words(what: Digest) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 from ckptlog.analysis import Analysis
+from ckptlog.grammar import messages
 from ckptlog.intake.unwrap import heads_in
+from ckptlog.records import IncidentRecord
 from ckptlog.report.router import is_router_only
+from ckptlog.report.safe import shorten
 from ckptlog.report.words import source_name
 
 #: lines from the beginning that are looked through for something like a server's
@@ -15,6 +18,10 @@ _LOOKED_AT = 400
 _FEW = 5
 #: as the builds of 2023 and early 2024 print what a slot does
 _OLDER = re.compile(r"(?:^|\| )slot \d+ ?(?:: |is processing \[|released \()")
+#: of a command line that is refused, what it is refused with stands among the first
+_LINES_OF_USAGE = 8
+#: characters quoted of a log
+_WORDS = 200
 
 
 def nothing_to_judge(analysis: Analysis) -> list[str]:
@@ -36,6 +43,12 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
             "holds only a router's own lines; the lines of its children, where the turns are, come on the "
             "router's standard output: capture both streams (> server.log 2>&1)"
         )
+    incident = _incident(analysis, index)
+    if incident is not None:
+        words = f": {shorten(incident.message, _WORDS)}" if incident.message else ""
+        first, _, rest = incident.says.partition(". ")
+        also = f". {rest.rstrip('.')}" if rest else ""
+        return f"holds no turn. {first.rstrip('.')} (line {incident.lines[0]}{words}){also}"
     lines = [analysis.line(index, number) or "" for number in range(1, min(source.lines, _LOOKED_AT) + 1)]
     runs = any(run.source == index for run in analysis.report.runs)
     strange = source.unknown_slot_lines + source.drifted_lines
@@ -49,6 +62,9 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
             f"has lines that look like a llama-server's (line {looks}), but too few with a head (`slot ...: id`, `srv ...:`) "
             "to tell what stands around them: give them as the server printed them"
         )
+    refused = _refused_command(lines)
+    if refused is not None:
+        return f"holds the error of a command line, with which no server starts: {refused}"
     first = next((line for line in lines[:_FEW] if line.strip()), "")
     head = first[:4096].lstrip("\ufeff \t")
     if "\x00" in head or sum(char == "\ufffd" for char in head) > len(head) // 10 + 1:
@@ -56,6 +72,19 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
     if head.startswith(("{", "[{")):
         return "is JSON, not a log of llama-server (a request or its answer?)"
     return "holds no line of a llama-server"
+
+
+def _incident(analysis: Analysis, index: int) -> IncidentRecord | None:
+    """What happened instead of turns: the last thing that ended a server, else the first request that failed."""
+    found = [each for run in analysis.report.runs if run.source == index for each in run.incidents]
+    ends = [each for each in found if each.kind in ("start-failed", "server-ended")]
+    return ends[-1] if ends else next((each for each in found if each.kind == "request-failed"), None)
+
+
+def _refused_command(lines: list[str]) -> str | None:
+    """The line that says what a command line is refused with, if the log begins with one."""
+    heads = tuple(messages().heads_of("usage_error"))
+    return next((shorten(line.strip(), _WORDS) for line in lines[:_LINES_OF_USAGE] if line.lstrip().startswith(heads)), None)
 
 
 def _is_like_a_servers(line: str) -> bool:

@@ -12,7 +12,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from ckptlog.records import Evidence, Fix, MismatchRecord, Report, RunRecord, SourceRecord, TurnRecord
+from ckptlog.records import (
+    Evidence,
+    Fix,
+    IncidentRecord,
+    MismatchRecord,
+    Report,
+    RunRecord,
+    SourceRecord,
+    TurnRecord,
+)
 from ckptlog.report.safe import shorten
 
 #: what stands before a message: a wrapper's date, host and process, then the server's own stamp
@@ -57,6 +66,8 @@ _LOG_KEYS = _MESSAGE_KEYS | {"type", "time", "level", "ts", "timestamp", "stream
 _LOG_WORD = re.compile(r"log|debug|info|warn|warning|error|stdout|stderr|[\d.:TZ+-]*", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[a-z]+-\d+>")
 #: causes whose sentence repeats what the server said, which may repeat what a client sent
+#: behind these stands what a request was answered with
+_ANSWER = re.compile(r"got exception:|, error:")
 _QUOTES_SERVER = frozenset({"server-error"})
 #: a log line may be megabytes; a report that is to be posted needs no more of it than this
 _LINE_LIMIT = 2000
@@ -139,6 +150,11 @@ class _Redactor:
         """What a wrapper calls a server: a container's, a host's name."""
         return self._placeholders.name("server", name) if name else name
 
+    def without_answer(self, text: str) -> str:
+        """A line of the log without what an answer says in it."""
+        found = _ANSWER.search(text)
+        return text if found is None else f"{text[: found.end()]} {self._placeholders.name('text', text[found.end() :])}"
+
     def path(self, text: str) -> str:
         return self._literals.get(text) or self._placeholders.name("log", text)
 
@@ -208,8 +224,27 @@ def redacted(report: Report) -> Report:
     def source(record: SourceRecord) -> SourceRecord:
         return replace(record, path=redactor.path(record.path))
 
+    def incident(record: IncidentRecord) -> IncidentRecord:
+        text, message = record.text, record.message
+        match record.kind:
+            case "request-failed":  # the server's words may quote the request
+                message, text = redactor.prompt(message), redactor.line(redactor.without_answer(text))
+            case "model-unloaded":
+                name = redactor.words(message or "")
+                if message and name == message:
+                    name = redactor.model(message) or ""
+                message, text = name or None, redactor.line(text.replace(f"name={message}", f"name={name}"))
+            case _:
+                message, text = redactor.line(message or "") or None, redactor.line(text)
+        return replace(record, message=message, text=text)
+
     def run(record: RunRecord) -> RunRecord:
-        return replace(record, model=redactor.model(record.model), server=redactor.server(record.server))
+        return replace(
+            record,
+            model=redactor.model(record.model),
+            server=redactor.server(record.server),
+            incidents=[incident(item) for item in record.incidents],
+        )
 
     def fix(record: Fix) -> Fix:
         return replace(

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ckptlog.records import Report
 from ckptlog.report.digest import Digest, Selection, digest
+from ckptlog.report.incidents import failed_request_words, failed_requests
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, forced_words, harmless_words
@@ -26,6 +27,7 @@ from ckptlog.report.words import (
 
 _RUNS_SHOWN = 4
 _SENTENCES_SHOWN = 6
+_REQUESTS_SHOWN = 10
 
 
 def render_text(report: Report, width: int = 80, selection: Selection | None = None) -> list[Text]:
@@ -40,6 +42,7 @@ def render_text(report: Report, width: int = 80, selection: Selection | None = N
         add_finding(page, what, number, finding)
     _other_findings(page, what)
     _notes(page, what)
+    _without_turn(page, what)
     _untold(page, what)
     return page.lines
 
@@ -106,6 +109,19 @@ def _notes(page: Page, what: Digest) -> None:
         f"({harmless_words(what)} processed again in all)." + forced_words(what),
         style="dim",
     )
+    page.blank()
+
+
+def _without_turn(page: Page, what: Digest) -> None:
+    """Requests that reached no slot, where the first screen has only their number."""
+    failed = failed_requests(what.report)
+    if sum(each.count for _, each in failed) < 2:
+        return
+    page.line(Text("Requests that reached no slot", "bold"))
+    for run, each in failed[:_REQUESTS_SHOWN]:
+        page.para(safe_text(failed_request_words(what.report, run, each)), first="- ", limit=HEADLINE_LINES)
+    if len(failed) > _REQUESTS_SHOWN:
+        page.para(f"- and {len(failed) - _REQUESTS_SHOWN} other errors")
     page.blank()
 
 

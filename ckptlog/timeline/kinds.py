@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS
 from ckptlog.timeline.dialect import SAME_AS
+from ckptlog.timeline.incidents import LOAD_ERROR, OF_FILES
 from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, LAST_WORDS, OF_CHILD, STOPPING, STOPS
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import OLLAMA, Stream
@@ -15,6 +16,7 @@ NEEDED_KINDS = frozenset(
     | set(SAME_AS)
     | LAST_WORDS
     | OF_CHILD
+    | OF_FILES
     | {OLLAMA}
 )
 
@@ -46,12 +48,14 @@ _QUOTED = frozenset(
         "fork_input_truncated",
         "forcing_full",
         GAVE_UP,
+        "got_exception",
         "input_truncated",
         EXITED,
         "lora_cache_clear",
         "memory_state",
         "need_one_token",
         DIED,
+        LOAD_ERROR,
         "prompt_load_failed",
         "purging_slot",
         "release",
@@ -63,10 +67,12 @@ _QUOTED = frozenset(
         "selected_lcs",
         "selected_lru",
         "send_error",
+        "start_error",
         STOPPING,
         STOPS,
         "swa_checkpoint_erase",
         "truncate_failed",
+        "unauthorized",
     }
 )
 

@@ -22,6 +22,8 @@ STOPPING = "instance_stopping"
 #: and that it waited no longer for an answer (or that the connection was lost), without a name
 GAVE_UP = "http_client_error"
 OF_CHILD = frozenset({"spawning", "proxying", EXITED, STOPPING, GAVE_UP})
+#: wordings of STOPPING by which a router makes room for another model
+EVICTING = frozenset({"evicting", "evicting_queued", "models_max", "giving_up"})
 
 #: lines that are kept of one crash (a trace may be long)
 MAX_WORDS = 16
@@ -54,9 +56,9 @@ def take_last_word(run: Run, e: Event) -> None:
 
 
 def hear_stop(run: Run, e: Event) -> None:
-    """A line that tells of a stop that was asked for; the first of several says by whom."""
-    if run.stop is None or run.stopped is None or run.stopped < run.last_line:
-        run.stop = Quote(e.line, e.text or "")
+    """A line that tells of a stop that was asked for; the first since a turn began says by whom."""
+    if run.stop is None or run.stop_turns != run.n_turns:
+        run.stop, run.stop_turns = Quote(e.line, e.text or ""), run.n_turns
     run.stopped = e.line
 
 

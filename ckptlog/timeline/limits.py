@@ -41,6 +41,9 @@ MAX_SAVED = 4096
 MAX_WAITING = 512
 #: what emptied a slot's list, prompts compared for one choice of a slot, and the like, between two turns
 MAX_BETWEEN = 4096
+#: different things outside of turns that are told apart in one run, and characters of their words
+MAX_INCIDENTS = 32
+MAX_WORDS = 400
 #: characters of a line that are kept as evidence
 MAX_QUOTE = 10_000
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ckptlog.intake.writer import Writer
-from ckptlog.records import Basis, Ended, Fate, Fork, Memory, Origin
+from ckptlog.records import Basis, Ended, Fate, Fork, IncidentKind, Memory, Origin
 from ckptlog.timeline.starts import NO_STARTS, Starts
 
 
@@ -88,6 +88,23 @@ class LastWord(msgspec.Struct):
     line: int
     text: str
     how: str
+
+
+class Incident(msgspec.Struct):
+    """Something outside of any turn, once or several times alike; ``how`` is the grammar's wording where it tells more."""
+
+    kind: IncidentKind
+    line: int
+    last_line: int
+    #: the first line as it stands in the log
+    text: str
+    count: int = 1
+    #: the server's own words, and the HTTP status that it answered with
+    message: str | None = None
+    status: int | None = None
+    how: str | None = None
+    #: of a crash
+    words: list[LastWord] = []
 
 
 #: the slot of a choice of which only the RAM cache's messages are in the log
@@ -370,9 +387,16 @@ class Run(msgspec.Struct):
     #: the last lines that tell of a crash, and the line up to which the server spoke before them
     last_words: list[LastWord] = []
     spoke_until: int = 0
-    #: the last line that tells of a stop that was asked for, and the first of those that stand together
+    #: the last line that tells of a stop that was asked for, and the first since the last turn began, the ``stop_turns``-th
     stopped: int | None = None
     stop: Quote | None = None
+    stop_turns: int = 0
+    #: what happened outside of turns; errors of a start that may yet go well, and whether the model was loaded
+    incidents: list[Incident] = []
+    start_errors: list[Incident] = []
+    loaded: bool = False
+    #: the last error of a slot's file
+    file_error: Quote | None = None
     turns: list[Turn] = []
     checkpoints: list[Checkpoint] = []
     n_turns: int = 0

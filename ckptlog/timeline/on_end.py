@@ -7,9 +7,9 @@ from ckptlog.timeline.cache import RamCache
 from ckptlog.timeline.course import refused
 from ckptlog.timeline.limits import MAX_WAITING
 from ckptlog.timeline.model import Dropped, FailedBatch, Turn
+from ckptlog.timeline.on_incidents import IncidentMessages
 from ckptlog.timeline.refusals import REFUSALS, reason_of
 from ckptlog.timeline.slot import SlotState, quote
-from ckptlog.timeline.stream_state import StreamState
 
 #: errors that a batch gives to all that have a part in it
 OF_A_BATCH = ("Invalid input batch", "Compute error", "decode() failed", "Input prompt is too big compared to KV size")
@@ -21,7 +21,7 @@ TIMED_BEFORE_RELEASE = 6752
 TIMING_LINES = 12
 
 
-class EndMessages(StreamState):
+class EndMessages(IncidentMessages):
     """From the first timing line to the release, and what ends a turn otherwise."""
 
     def on_prompt_eval_time(self, e: Event) -> None:
@@ -169,10 +169,7 @@ class EndMessages(StreamState):
             if not isinstance(task, int):
                 return
             if reason not in REFUSALS:
-                # its release will tell the slot, if it has one
-                self.unplaced_errors[task] = e
-                if len(self.unplaced_errors) > MAX_WAITING:
-                    del self.unplaced_errors[next(iter(self.unplaced_errors))]
+                self._unplaced(task, e)
                 return
             turn = self._slotless(e, task)
         self._failed(turn, e)

@@ -159,7 +159,7 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "build_info": _build_info,
     "verbosity": _set("verbosity"),
     "loading_model": _model,
-    "model_loaded": _nothing,
+    "model_loaded": _flag("loaded"),
     "listening": _nothing,
     "n_parallel_auto": _n_parallel_auto,
     "kv_unified_per_slot": _kv_unified_per_slot,

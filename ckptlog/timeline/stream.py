@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ckptlog.events import Event, Wording
 from ckptlog.records import Ended
 from ckptlog.timeline.dialect import FORK_FUNCTIONS, FORK_ONLY, SAME_AS, translate
+from ckptlog.timeline.incidents import OF_FILES, process_over, start_over, take_file_error
 from ckptlog.timeline.last_words import (
     LAST_WORDS,
     OF_CHILD,
@@ -76,6 +77,10 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
             self.ollama = True
             if run is not None:
                 run.ollama = True
+            return
+        if e.kind in OF_FILES:  # (any program that loads a model says so)
+            if run is not None:
+                take_file_error(run, e)
             return
         if run is None:
             run = self._begin(e)
@@ -161,10 +166,16 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
                 run.bracket_broken = True
 
     def finish(self, why: Ended) -> None:
-        for state in self.slots.values():
-            if state.turn is not None:
-                self._cut_short(state.turn, why)
-                self._close(state, state.turn)
+        run, open_turns = self.run, [state for state in self.slots.values() if state.turn is not None]
+        if run is not None:
+            start_over(run)
+            if not open_turns:
+                process_over(run)
+            self._tell_unplaced()
+        for state in open_turns:
+            assert state.turn is not None
+            self._cut_short(state.turn, why)
+            self._close(state, state.turn)
         self._settle_all()
 
     def _cut_short(self, turn: Turn, why: Ended) -> None:

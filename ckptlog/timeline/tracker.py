@@ -13,7 +13,8 @@ from itertools import pairwise
 from ckptlog.events import Event
 from ckptlog.intake.writer import Writer
 from ckptlog.records import Ended
-from ckptlog.timeline.last_words import DIED, EXITED, GAVE_UP, STOPPING, hear, hear_stop
+from ckptlog.timeline.incidents import incident, tell
+from ckptlog.timeline.last_words import DIED, EVICTING, EXITED, GAVE_UP, STOPPING, hear, hear_stop
 from ckptlog.timeline.limits import MAX_PORTS, MAX_PROCESSES, MAX_QUOTE, MAX_RUNS, MAX_UNNAMED, LeftOut
 from ckptlog.timeline.model import LastWord, Quote, Run, Turn
 from ckptlog.timeline.startup import STARTUP
@@ -175,6 +176,8 @@ class Tracker:
         name = (writer, str(e.f["model"]))
         if len(self._ports) < MAX_PORTS and isinstance(port := e.f.get("port"), int):
             self._ports[name] = port
+        if e.of.wording in EVICTING:
+            self._evicted(writer, e)
         stream = self._streams.get((writer, self._ports.get(name, -1)))
         if stream is None or stream.run is None:
             return
@@ -182,6 +185,13 @@ class Tracker:
             hear_stop(stream.run, e)
         elif e.kind == EXITED and e.f.get("status"):
             hear(stream.run, LastWord(e.line, e.text or "", "exited"))
+
+    def _evicted(self, writer: Writer | None, e: Event) -> None:
+        """A router ends a child to make room for another model."""
+        router = self._streams.get((writer, None))
+        if router is not None and router.run is not None:
+            told = incident("model-unloaded", e.line, e.text, message=str(e.f["model"]))
+            tell(router.run, told)
 
     def _give_up(self, line: int) -> None:
         """Too many servers: those of which nothing was said for longest are over."""

@@ -74,6 +74,12 @@ _SAYS = {
 }
 
 
+def why_ended(words: list[LastWord]) -> tuple[str, Fix]:
+    """Why a process died as far as what was said of it tells, in half a sentence, and what to do next."""
+    found = next((reason for reason in _REASONS if any(_fits(reason, word) for word in words)), _UNKNOWN)
+    return found.why, found.fix
+
+
 def crashed(case: Case) -> Finding:
     """The process ended in the turn: because something says so, or because another one started."""
     words = case.turn.crash

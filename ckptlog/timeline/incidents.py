@@ -1,0 +1,117 @@
+"""What happens outside of any turn and is noticed by whoever uses the server: kept by run, alike ones together."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ckptlog.events import Event
+from ckptlog.records import IncidentKind
+from ckptlog.timeline.last_words import crash_of
+from ckptlog.timeline.limits import MAX_INCIDENTS, MAX_WORDS
+from ckptlog.timeline.model import Incident, Quote, Run
+
+#: libllama's words on a model, and on a slot's file, that can't be read
+LOAD_ERROR = "model_load_error"
+OF_FILES = frozenset({LOAD_ERROR, "state_file_error"})
+
+#: a start's errors by how much they tell of the reason, by the grammar's wording (`exiting_*` only says that it is over)
+_TELLING = (
+    "bind", "listener", "template", "opening", "loading", "multimodal", "draft", "speculative", "router", "on_startup", "model",
+    "mtp_context", "draft_context", "speculator", "context", "http", "exiting_http", "exiting_model",
+)  # fmt: skip
+
+#: those that say why a file could not be read, and not what for
+OF_LIBRARY = frozenset({"opening", "loading"})
+
+
+def tell(run: Run, incident: Incident) -> None:
+    """One more; of too many different ones the later are counted without their words."""
+    if incident.message is not None:
+        incident.message = shortened(incident.message)
+    incident.text = incident.text[:MAX_WORDS]
+    if len(run.incidents) >= MAX_INCIDENTS and not any(_alike(known, incident) for known in run.incidents):
+        incident.message = incident.status = None
+    for known in run.incidents:
+        if _alike(known, incident):
+            known.count += 1
+            known.last_line = incident.line
+            return
+    run.incidents.append(incident)
+
+
+def shortened(text: str) -> str:
+    """Its beginning, in one line."""
+    return " ".join(text[:MAX_WORDS].split()) + (" ..." if len(text) > MAX_WORDS else "")
+
+
+def _alike(a: Incident, b: Incident) -> bool:
+    return (a.kind, a.how, a.message, a.status) == (b.kind, b.how, b.message, b.status)
+
+
+def take_start_error(run: Run, incident: Incident) -> None:
+    """A line that may tell why the server does not start; some are tried again, and then it does."""
+    if len(run.start_errors) < len(_TELLING):
+        run.start_errors.append(incident)
+
+
+def take_file_error(run: Run, e: Event) -> None:
+    """What libllama says of a file; the server's own error follows, if it is one of the server's."""
+    reason = "it is no slot's file" if e.of.wording == "magic" else str(e.f.get("reason") or "")
+    if e.kind != LOAD_ERROR:
+        run.file_error = Quote(e.line, reason)
+        return
+    words = f"failed to open {reason}" if e.of.wording == "opening" else reason
+    take_start_error(run, incident("start-failed", e.line, e.text, message=words, how=e.of.wording))
+
+
+def start_over(run: Run) -> None:
+    """The process ends, or says that it does: it did not start if something had failed, and nothing was loaded."""
+    if run.start_errors and not run.loaded and not run.n_turns:
+        errors = sorted(run.start_errors, key=lambda each: _TELLING.index(each.how or ""))
+        own = [each for each in errors if each.how not in OF_LIBRARY]
+        if own:
+            last = max(each.last_line for each in errors)
+            # what the server could not do, in the words of whoever knows why
+            tell(run, msgspec.structs.replace(errors[0], last_line=last, how=own[0].how))
+    run.start_errors = []
+
+
+def process_over(run: Run) -> None:
+    """The process is over, and no turn was at work: by a crash, as far as something says so."""
+    words = crash_of(run)
+    if not words or (run.stopped is not None and run.stopped <= words[0].line and run.stopped > run.last_line):
+        return
+    if any(known.kind == "start-failed" for known in run.incidents):
+        return
+    run.last_words = []
+    first = min(words, key=lambda word: word.line)
+    tell(run, Incident("server-ended", first.line, max(word.line for word in words), words[0].text, words=words))
+
+
+class _Answer(msgspec.Struct):
+    """The body of an answer that tells of an error."""
+
+    code: int | None = None
+    message: str | None = None
+
+
+class _Enclosed(msgspec.Struct):
+    error: _Answer
+
+
+def answer_of(text: str) -> tuple[int | None, str | None]:
+    """HTTP status and words of an exception as the server prints it: the body of its answer, or the words alone."""
+    text = text.strip()
+    try:
+        answer = msgspec.json.decode(text, type=_Enclosed).error
+    except msgspec.MsgspecError:
+        try:
+            answer = msgspec.json.decode(text, type=_Answer)
+        except msgspec.MsgspecError:
+            answer = _Answer()
+    return answer.code, answer.message or text or None
+
+
+def incident(kind: IncidentKind, line: int, text: str | None, **more: object) -> Incident:
+    """A new one, of one line."""
+    return Incident(kind, line, line, text or "", **more)  # type: ignore[arg-type]
