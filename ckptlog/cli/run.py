@@ -94,13 +94,18 @@ def _watch(session: Session, child: Child, screen: Screen) -> None:
     from ckptlog.intake.sources import open_raw
 
     source = session.source
+    def tell_news() -> None:
+        for sentence in session.news():
+            screen.tell(sentence)
+
     try:
-        session.follow(follow_file(source, stopped=lambda: not child.running()))
+        session.follow(follow_file(source, stopped=lambda: not child.running()), tell_news)
         with open_raw(source) as file:  # what it wrote between the last look and its end
             file.seek(source.facts.raw_bytes)
             while data := file.read(_REST_BYTES):
                 session.take(data)
         session.finish()
+        tell_news()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         screen.tell(f"the log can't be followed any more ({reason}); the server runs on")

@@ -94,10 +94,16 @@ def watch(
 
     session = Session(log, on_turn, max_bytes=max_bytes)
 
+    def tell_news() -> None:
+        for sentence in session.news():
+            if not quiet:
+                screen.tell(sentence)
+
     def on_look() -> None:
         nonlocal quiet
         taken = session.source.facts.raw_bytes
         quiet = quiet and taken < (session.source.raw_size() or 0)
+        tell_news()
         screen.refresh(waiting=not pipe and not taken)
 
     try:
@@ -105,6 +111,7 @@ def watch(
             descriptor = 0 if log == "-" else os.open(log, os.O_RDONLY)
             session.follow(Pipe(descriptor, _to_stdout if tee else None).follow(), on_look)
             session.finish()
+            tell_news()
             if not screen.totals.turns:
                 _no_turn(session, screen)
         else:

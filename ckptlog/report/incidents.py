@@ -57,11 +57,16 @@ def failed_request_words(report: Report, run: RunRecord, incident: IncidentRecor
 
 
 def _one(report: Report, run: RunRecord, incident: IncidentRecord) -> str:
+    often = f", {incident.count:,} times" if incident.count > 1 else ""
+    return incident_sentence(incident, f"{_where(report, run, incident)}{often}")
+
+
+def incident_sentence(incident: IncidentRecord, where: str) -> str:
+    """What happened, where, in the server's own words, and what to do."""
     status = f"HTTP {incident.status}: " if incident.status is not None else ""
     words = f" {status}{incident.message}" if incident.message else ""
     first, mark, rest = incident.says.partition(". ")
-    at = f"{_where(report, run, incident)}{f', {incident.count:,} times' if incident.count > 1 else ''}"
-    return f"{first.removesuffix('.')} ({at}){':' if words else '.'}{words}{f'{_stop(words)} {rest}' if mark else ''}"
+    return f"{first.removesuffix('.')} ({where}){':' if words else '.'}{words}{f'{_stop(words)} {rest}' if mark else ''}"
 
 
 def _stop(words: str) -> str:

@@ -58,7 +58,7 @@ def judge_outcome(case: Case) -> Judged:
     if prefill is not None and prefill.outcome == "checkpoint-reprefill" and prefill.severity != "harmless":
         found.append(prefill)
     if turn.ended == "error" or (turn.ended == "restart" and turn.slot is not None and turn.n_generated is None):
-        found.append(Judged("error", "crash" if turn.error is None else None, confidence="observed"))
+        found.append(Judged("error", "crash" if turn.error is None or turn.crash else None, confidence="observed"))
     elif turn.ended == "cancel" and (turn.start_seen or turn.batch_starts or turn.prompt_done):
         # (of a turn of which only the end is in the log, the error that the cancel belongs to may be lost)
         found.append(Judged("cancelled", "server-stopped" if turn.stopped is not None else None, confidence="observed"))

@@ -6,14 +6,19 @@ import time
 from collections.abc import Callable, Iterable
 
 from ckptlog.analysis import Analysis, Analyzer
+from ckptlog.analysis.to_records import incident_record
 from ckptlog.intake.follow import Idle, Piece, Replaced
 from ckptlog.intake.reader import Feeder
 from ckptlog.intake.sources import Source
 from ckptlog.records import TurnRecord
+from ckptlog.report.incidents import incident_sentence
 
 #: seconds without a new line after which a released turn is complete: the logger's threads are never
 #: that far apart, and the next line about the slot may be hours away
 SETTLE_SECONDS = 0.3
+
+#: server starts at most between two looks of which what happens outside of turns is told
+_RUNS = 64
 
 
 class Session:
@@ -29,6 +34,8 @@ class Session:
         self.analyzer = Analyzer(on_turn)
         self._max_bytes = max_bytes
         self._path = path
+        #: how many of its incidents have been told, by run
+        self._told: dict[int, int] = {}
         self._begin()
         self._last = time.monotonic()
         self._settled = True
@@ -74,6 +81,17 @@ class Session:
     def _finish_source(self) -> None:
         for chunk in self._feeder.finish():
             self.analyzer.feed(chunk)
+
+    def news(self) -> list[str]:
+        """What has happened outside of turns since the last look, each of several alike once."""
+        found = []
+        runs = self.analyzer.tracker.runs[-_RUNS:]
+        for run in runs:
+            told = self._told.get(run.no, 0)
+            for each in run.incidents[told:]:
+                found.append(incident_sentence(incident_record(run, each), f"line {each.line:,}"))
+        self._told = {run.no: len(run.incidents) for run in runs}
+        return found
 
     def analysis(self) -> Analysis:
         """What was found, as of a whole log."""

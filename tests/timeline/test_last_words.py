@@ -146,6 +146,37 @@ def test_a_child_that_was_stopped(tmp_path: Path, said: str) -> None:
     assert (turn.ended, turn.variant) == (("cancel", "server-stopped") if "unload" in said else ("cut", None))
 
 
+def test_a_process_that_died_of_what_failed_the_request(tmp_path: Path) -> None:
+    error = "srv    send_error: task id = 7, error: Compute error.\n"
+    (turn,) = turns(tmp_path, f"{START}{OPEN}{error}/src/ggml-vulkan.cpp:6: vk::DeviceLostError\nAborted (core dumped)\n")
+    assert (turn.outcome, turn.variant, turn.ended) == ("error", "crash", "error")
+    (turn,) = turns(tmp_path, START + OPEN + error)
+    assert (turn.outcome, turn.variant) == ("error", None)
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("Segmentation fault (core dumped)", "ended while it was idle: why is not in the log"),
+        ("./serve.sh: line 69: 7365 Killed                  ./llama-server", "want of the host's memory"),
+        ("/src/ggml/src/ggml.c:1593: GGML_ASSERT(n_tokens <= n_batch) failed\nAborted", "the server's own check failed"),
+    ],
+)
+def test_a_server_that_died_while_idle(tmp_path: Path, end: str, says: str) -> None:
+    log = tmp_path / "server.log"
+    for more in ("", START + OPEN + DONE):
+        log.write_text(f"{START}{OPEN}{DONE}{end}\n{more}")
+        report = ckptlog.analyze(log).report
+        (found,) = report.runs[0].incidents
+        assert (found.kind, found.text, found.lines[0]) == ("server-ended", end.splitlines()[0], 10)
+        assert says in found.says
+        assert [turn.outcome for turn in report.turns] == ["cold"] * len(report.turns)
+    # what it spoke after is no end, and what it was asked for no crash
+    for text in (f"{START}{OPEN}{DONE}Aborted\n{OPEN.replace('7', '9')}", f"{START}{OPEN}{DONE}srv  operator(): cleaning up before exit...\n"):
+        log.write_text(text)
+        assert ckptlog.analyze(log).report.runs[0].incidents == []
+
+
 def test_a_turn_that_ends_with_the_log(tmp_path: Path) -> None:
     (turn,) = turns(tmp_path, START + OPEN)
     assert (turn.ended, turn.outcome, turn.missing) == ("cut", "cold", [NOT_ENDED])

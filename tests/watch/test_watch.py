@@ -246,3 +246,19 @@ def test_a_reader_that_leaves_ends_it_quietly(start: Start, sample: Path) -> Non
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(timeout=60) == 0
+
+
+def test_what_happens_outside_of_turns_is_told_once(start: Start) -> None:
+    log = b"""\
+srv  llama_server: listening on http://127.0.0.1:8080
+srv    operator(): got exception: {"error":{"code":400,"message":"'messages' is required","type":"invalid_request_error"}}
+srv    operator(): got exception: {"error":{"code":400,"message":"'messages' is required","type":"invalid_request_error"}}
+srv    operator(): unauthorized: Invalid API Key
+"""
+    out, err = seen(start, log)
+    told = [line for line in err.splitlines() if "no turn" not in line]
+    assert out == ""
+    assert told == [
+        "ckptlog: A request was answered with an error before it reached a slot (line 2): HTTP 400: 'messages' is required",
+        "ckptlog: A request was answered with an error before it reached a slot (line 4): HTTP 401: Invalid API Key",
+    ]
