@@ -82,6 +82,8 @@ def run(
             tell(f"the log is kept in {path}")
             _watch(session, child, screen)
             code = child.wait()
+    if child.ended_by is not None:
+        tell(f"the server was ended by {child.ended_by}; its log has no word of that")
     if child.log_error is not None:
         tell(f"warning: the log is not whole: {child.log_error.strerror or child.log_error}")
     _report(session)

@@ -116,6 +116,17 @@ class Child:
         return 128 - code if code < 0 else code
 
     @property
+    def ended_by(self) -> str | None:
+        """The name of the signal that ended it; null if none did, or it has not ended."""
+        code = self._process.returncode
+        if code is None or code >= 0:
+            return None
+        try:
+            return signal.Signals(-code).name
+        except ValueError:  # a real-time signal has no name
+            return f"signal {-code}"
+
+    @property
     def log_error(self) -> OSError | None:
         """Why its output is no longer kept, if that is so."""
         return self._merger.error

@@ -84,12 +84,11 @@ class Session:
 
     def news(self) -> list[str]:
         """What has happened outside of turns since the last look, each of several alike once."""
-        found = []
+        found: list[str] = []
         runs = self.analyzer.tracker.runs[-_RUNS:]
         for run in runs:
             told = self._told.get(run.no, 0)
-            for each in run.incidents[told:]:
-                found.append(incident_sentence(incident_record(run, each), f"line {each.line:,}"))
+            found += (incident_sentence(incident_record(run, e), f"line {e.line:,}") for e in run.incidents[told:])
         self._told = {run.no: len(run.incidents) for run in runs}
         return found
 

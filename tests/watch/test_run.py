@@ -107,8 +107,9 @@ def test_a_crash_is_told_as_a_shell_does(start: Start, stub: list[str]) -> None:
     process = start(
         "run", "--log", "kept.log", "--", *stub, "crash", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    process.communicate(timeout=120)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGSEGV
+    assert b"the server was ended by SIGSEGV" in err
 
 
 def test_the_server_runs_on_when_nobody_reads(
