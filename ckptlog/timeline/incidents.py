@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ckptlog.events import Event
-from ckptlog.records import IncidentKind
+from ckptlog.records import Ended, IncidentKind
 from ckptlog.timeline.last_words import crash_of
 from ckptlog.timeline.limits import MAX_INCIDENTS, MAX_WORDS
 from ckptlog.timeline.model import Incident, Quote, Run
@@ -76,9 +76,11 @@ def start_over(run: Run) -> None:
     run.start_errors = []
 
 
-def process_over(run: Run) -> None:
-    """The process is over, and no turn was at work: by a crash, as far as something says so."""
+def process_over(run: Run, why: Ended) -> None:
+    """The process is over, and no turn was at work: by a crash, as far as something says so, or nothing does."""
     words = crash_of(run)
+    if not words and why == "restart" and run.says_stops and run.n_releases and (run.stop is None or run.stop_turns != run.n_turns):
+        tell(run, Incident("server-ended", run.last_line, run.last_line, "", how="unsaid"))
     if not words or (run.stopped is not None and run.stopped <= words[0].line and run.stopped > run.last_line):
         return
     if any(known.kind == "start-failed" for known in run.incidents):

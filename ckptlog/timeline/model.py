@@ -317,6 +317,10 @@ class Cuts(msgspec.Struct):
     largest: int = 0
 
 
+#: builds by which the ends of a wording's range may be off: not every build was read
+SLACK = 200
+
+
 class Run(msgspec.Struct):
     """One server process, as far as the log describes it."""
 
@@ -391,6 +395,8 @@ class Run(msgspec.Struct):
     stopped: int | None = None
     stop: Quote | None = None
     stop_turns: int = 0
+    #: whether it is a program that says so
+    says_stops: bool = False
     #: what happened outside of turns; errors of a start that may yet go well, and whether the model was loaded
     incidents: list[Incident] = []
     start_errors: list[Incident] = []
@@ -408,7 +414,7 @@ class Run(msgspec.Struct):
         build = self.build
         if build is None or self.fork is not None or self.bracket_broken:
             return build
-        return build if self.build_min <= build <= (self.build_max or build) else None
+        return build if self.build_min - SLACK <= build <= (self.build_max or build) + SLACK else None
 
     @property
     def n_ctx(self) -> int | None:

@@ -77,6 +77,11 @@ def _general_name(run: Run, e: Event) -> None:
     run.model = run.model or _text(e)
 
 
+def _listening(run: Run, e: Event) -> None:
+    """llama-server's own program says it of itself, and when it stops, too; what embeds the server words both anew."""
+    run.says_stops = e.of.func in ("llama_server", "main")
+
+
 def _n_swa(run: Run, e: Event) -> None:
     run.n_swa = _int(e, "n")
 
@@ -160,7 +165,7 @@ STARTUP: dict[str, Callable[[Run, Event], None]] = {
     "verbosity": _set("verbosity"),
     "loading_model": _model,
     "model_loaded": _flag("loaded"),
-    "listening": _nothing,
+    "listening": _listening,
     "n_parallel_auto": _n_parallel_auto,
     "kv_unified_per_slot": _kv_unified_per_slot,
     "initializing_slots": _initializing_slots,

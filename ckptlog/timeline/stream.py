@@ -170,7 +170,7 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
         if run is not None:
             start_over(run)
             if not open_turns:
-                process_over(run)
+                process_over(run, why)
             self._tell_unplaced()
         for state in open_turns:
             assert state.turn is not None

@@ -393,10 +393,10 @@ class StreamState:
     def _trust_printed_build(run: Run) -> None:
         """Narrow the bracket to the printed build, if what was worded so far agrees with it.
 
-        A fork has numbers of its own, which say nothing here.
+        A clone without history prints build 1, a fork has numbers of its own.
         """
-        build = run.told_build
-        if build is not None and not run.bracket_broken:
+        build = run.build
+        if build is not None and not run.bracket_broken and run.build_min <= build <= (run.build_max or build):
             run.build_min = run.build_max = build
 
     def _need_run(self) -> Run:

@@ -133,10 +133,9 @@ def _empty_list(case: Case) -> str:
     if before.ended != "release" and not before.prompt_done and left_at is not None:
         return f"{text} The turn before had been left at token {left_at:,} of its prompt, before a place for one."
     if before.batch_starts and before.prompt_done and (before.n_processed or 0) >= SURE_TO_CHECKPOINT:
-        text += (
-            " The turn before had processed its prompt to the end and made none, as with /infill requests, or with "
-            "--ctx-checkpoints 0."
-        )
+        # (a server that says its checkpoints are enabled keeps some)
+        off = "" if run.checkpoints_enabled else ", or with --ctx-checkpoints 0"
+        text += f" The turn before had processed its prompt to the end and made none, as with /infill requests{off}."
     return text
 
 

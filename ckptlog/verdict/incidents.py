@@ -47,6 +47,11 @@ def incident_says(run: Run, incident: Incident) -> str:
                 "The router ended this model's server to make room for another one (--models-max): what its slots held is gone, "
                 "and its next prompt is read from the start."
             )
+        case "server-ended" if incident.how == "unsaid":
+            return (
+                f"{who} was killed, or crashed, while it was idle: it started anew and had not said that it stops. Look at the "
+                "system's log (out of memory?), unless lines are missing there."
+            )
         case "server-ended":
             why, fix = why_ended(incident.words)
             when = "while it was idle" if run.n_turns else "before its first request"

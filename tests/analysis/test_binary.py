@@ -148,6 +148,14 @@ def test_a_slot_file_that_could_not_be_loaded(name: str, messages: list[str]) ->
     assert [each.message for each in incidents(name, "slot-file-failed")] == messages
 
 
+def test_a_server_that_was_killed_while_idle() -> None:
+    """The first of three was stopped, the second killed, and the third is the last."""
+    runs = report_of("10434/again-lv3").runs
+    (found,) = [each for run in runs for each in run.incidents]
+    assert (runs[1].incidents, found.kind, found.lines) == ([found], "server-ended", (runs[1].lines[1], runs[1].lines[1]))
+    assert "was killed, or crashed, while it was idle" in found.says
+
+
 def test_a_stop_that_was_asked_for_is_no_incident() -> None:
-    for name in ("10434/again-lv3", "10434/fmt-colors", "10434/sleep-lv4", "11434/sleep-lv3"):
+    for name in ("10434/fmt-colors", "10434/sleep-lv4", "11434/sleep-lv3"):
         assert [each for run in report_of(name).runs for each in run.incidents] == []
