@@ -69,6 +69,7 @@ def run_gate(
 def judge_log(job: Job) -> Judged:
     """Analyze and judge one log."""
     from ckptlog.analysis import analyze
+    from ckptlog.report.incidents import ends
     from ckptlog.report.nothing import nothing_to_judge
 
     try:
@@ -84,7 +85,7 @@ def judge_log(job: Job) -> Judged:
     if job.old is not None:
         checks, notes = against(analysis.report, job.path, job.old, job.policy)
     verdict = judge(analysis.report, analysis.turns, job.path, job.policy, checks, notes)
-    return Judged(verdict, snapshot(analysis.report, job.path), tuple(analysis.warnings))
+    return Judged(verdict, snapshot(analysis.report, job.path), (*analysis.warnings, *ends(analysis.report)))
 
 
 def _judge_all(work: Sequence[Job], jobs: int) -> Iterator[Judged]:

@@ -44,6 +44,16 @@ def incident_notes(report: Report) -> Iterator[str]:
         )
 
 
+def ends(report: Report) -> list[str]:
+    """Servers that did not start or went down outside of any turn, a sentence each, without the full stop."""
+    return [
+        _one(report, run, each).rstrip(".")
+        for run in report.runs
+        for each in run.incidents
+        if each.kind in ("start-failed", "server-ended")
+    ]
+
+
 def failed_requests(report: Report) -> list[tuple[RunRecord, IncidentRecord]]:
     """Requests without a turn."""
     return [(run, each) for run in report.runs for each in run.incidents if each.kind == "request-failed"]

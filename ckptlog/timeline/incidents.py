@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from ckptlog.events import Event
@@ -101,6 +103,7 @@ class _Enclosed(msgspec.Struct):
     error: _Answer
 
 
+@lru_cache(maxsize=64)
 def answer_of(text: str) -> tuple[int | None, str | None]:
     """HTTP status and words of an exception as the server prints it: the body of its answer, or the words alone."""
     text = text.strip()

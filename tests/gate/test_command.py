@@ -341,3 +341,10 @@ def test_compare_as_json(ckptlog: Ckptlog, good: str, bad: str) -> None:
     assert [change["new"]["turn"] for change in found["worse"]] == [8, 10]
     assert found["matched"] == 10
     assert {"run": 0, "name": "--ctx-checkpoints", "old": "4", "new": "2"} in found["settings"]
+
+
+def test_a_server_that_died_while_idle_is_warned_of(ckptlog: Ckptlog) -> None:
+    """It fails no check: all turns ended well."""
+    run = ckptlog("gate", str(Path(__file__).parents[1] / "data" / "binary" / "10434" / "again-lv3.log.gz"))
+    assert run.code == 0
+    assert "warning: The server was killed, or crashed, while it was idle" in run.err

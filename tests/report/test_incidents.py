@@ -1,0 +1,92 @@
+"""What the reports say of things that happened outside of turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ckptlog
+from ckptlog.report.incidents import incident_notes
+from ckptlog.report.markdown import render_markdown
+from ckptlog.report.nothing import nothing_to_judge
+from ckptlog.report.redact import redacted
+from ckptlog.report.text import render_text
+
+FOLDER = Path(__file__).parents[1] / "data" / "binary"
+
+
+def text_of(name: str) -> str:
+    report = ckptlog.analyze(FOLDER / name).report
+    return " ".join(" ".join(line.plain for line in render_text(report)).split())
+
+
+def test_requests_that_reached_no_slot_are_listed() -> None:
+    name = "10434/pre-lv3.log.gz"
+    text, markdown = text_of(name), render_markdown(ckptlog.analyze(FOLDER / name).report)
+    assert "9 requests were answered with an error and reached no slot" in text
+    assert "Requests that reached no slot - line 8: HTTP 401: Invalid API Key - line 9: HTTP 500" in text
+    assert "## Requests that reached no slot\n\n- line 8: HTTP 401: Invalid API Key\n" in markdown
+
+
+def test_one_alone_is_told_at_once() -> None:
+    text = text_of("10434/tmpl-lv3.log.gz")
+    assert "A request was answered with an error before it reached a slot (line 20): HTTP 400: Unable to generate parser" in text
+    assert "Requests that reached no slot" not in text
+
+
+def test_models_that_a_router_let_go() -> None:
+    text = text_of("11434/router-lv3.log.gz")
+    assert "to make room for others (--models-max): tiny-plain twice, tiny-hybrid once (line " in text
+
+
+def test_the_first_word_is_of_the_process_that_ended() -> None:
+    for name in ("10434/rkill-kill-lv3.log.gz", "10434/again-lv3.log.gz"):
+        assert "but the server's process ended in between." in text_of(name)
+    assert "ended in between" not in text_of("10434/sleep-lv4.log.gz")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("fail-port-lv3", "holds no turn. The server did not start: it could not listen at its address (line 7: 127.0.0.1, port: "),
+        ("fail-draft-lv3", "The server did not start: the draft model could not be loaded (line 7: failed to open "),
+        ("fail-flag-lv3", "no server starts: error: invalid argument: --no-such-flag"),
+    ],
+)
+def test_a_log_without_a_turn(name: str, says: str) -> None:
+    (sentence,) = nothing_to_judge(ckptlog.analyze(FOLDER / "10434" / f"{name}.log.gz"))
+    assert says in sentence
+
+
+def test_what_is_posted_has_no_words_of_a_request_and_no_names() -> None:
+    for name, private in (("pre-lv3", ["nonsense", "'messages'"]), ("router-lv3", ["tiny-plain", "tiny-hybrid", "/models/"])):
+        report = redacted(ckptlog.analyze(FOLDER / "10434" / f"{name}.log.gz").report)
+        told = " ".join([*incident_notes(report), *(f"{i.text} {i.message} {i.says}" for run in report.runs for i in run.incidents)])
+        assert not [word for word in private if word in told]
+        assert report.runs[0].incidents[-1].status == 500
+
+
+def test_words_of_a_log_are_made_safe(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    evil = r'{"error":{"code":400,"message":"\u001b[31m[bold]<b>\nx"}}'
+    done = (
+        "slot launch_slot_: id  0 | task 7 | processing task, is_child = 0\n"
+        "slot      release: id  0 | task 7 | stop processing: n_tokens = 910, truncated = 0\n"
+    )
+    log.write_text(f"srv    operator(): got exception: {evil}\nsrv    operator(): unauthorized: Invalid API Key\n{done}")
+    report = ckptlog.analyze(log).report
+    text = "\n".join(line.plain for line in render_text(report))
+    assert "\x1b" not in text
+    assert "\\e[31m[bold]<b> x" in text
+    assert "<b>" not in render_markdown(report)
+
+
+def test_many_different_ones_are_counted(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    words = (f"{chr(97 + i // 26)}{chr(97 + i % 26)} is required" for i in range(200))
+    log.write_text("".join(f'srv    operator(): got exception: {{"code":400,"message":"{each}"}}\n' for each in words))
+    (run,) = ckptlog.analyze(log).report.runs
+    assert len(run.incidents) == 33
+    assert sum(each.count for each in run.incidents) == 200
+    assert (run.incidents[-1].message, run.incidents[-1].lines) == (None, (33, 200))
