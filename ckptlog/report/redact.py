@@ -67,7 +67,7 @@ _LOG_WORD = re.compile(r"log|debug|info|warn|warning|error|stdout|stderr|[\d.:TZ
 _PLACEHOLDER = re.compile(r"<[a-z]+-\d+>")
 #: causes whose sentence repeats what the server said, which may repeat what a client sent
 #: behind these stands what a request was answered with
-_ANSWER = re.compile(r"got exception:|, error:")
+_ANSWER = re.compile(r"got exception:|, error:|http client error:")
 _QUOTES_SERVER = frozenset({"server-error"})
 #: a log line may be megabytes; a report that is to be posted needs no more of it than this
 _LINE_LIMIT = 2000

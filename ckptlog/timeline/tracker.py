@@ -16,7 +16,7 @@ from ckptlog.records import Ended
 from ckptlog.timeline.incidents import incident, tell
 from ckptlog.timeline.last_words import DIED, EVICTING, EXITED, GAVE_UP, STOPPING, hear, hear_stop
 from ckptlog.timeline.limits import MAX_PORTS, MAX_PROCESSES, MAX_QUOTE, MAX_RUNS, MAX_UNNAMED, LeftOut
-from ckptlog.timeline.model import LastWord, Quote, Run, Turn
+from ckptlog.timeline.model import Incident, LastWord, Quote, Run, Turn
 from ckptlog.timeline.startup import STARTUP
 from ckptlog.timeline.stream import Stream
 
@@ -172,12 +172,15 @@ class Tracker:
             waited_for = sum(stream.is_busy for stream in children)
             if e.of.wording == "read_failed" and waited_for == 1:
                 self.router_gave_up = Quote(e.line, e.text or "")
+            elif e.of.wording == "other":
+                why = incident("request-failed", e.line, e.text, message=str(e.f.get("reason") or "").strip() or None, how="proxy")
+                self._of_router(writer, why)
             return
         name = (writer, str(e.f["model"]))
         if len(self._ports) < MAX_PORTS and isinstance(port := e.f.get("port"), int):
             self._ports[name] = port
         if e.of.wording in EVICTING:
-            self._evicted(writer, e)
+            self._of_router(writer, incident("model-unloaded", e.line, e.text, message=str(e.f["model"])))
         stream = self._streams.get((writer, self._ports.get(name, -1)))
         if stream is None or stream.run is None:
             return
@@ -186,12 +189,11 @@ class Tracker:
         elif e.kind == EXITED and e.f.get("status"):
             hear(stream.run, LastWord(e.line, e.text or "", "exited"))
 
-    def _evicted(self, writer: Writer | None, e: Event) -> None:
-        """A router ends a child to make room for another model."""
+    def _of_router(self, writer: Writer | None, what: Incident) -> None:
+        """Something that a router did, or that happened to it."""
         router = self._streams.get((writer, None))
         if router is not None and router.run is not None:
-            told = incident("model-unloaded", e.line, e.text, message=str(e.f["model"]))
-            tell(router.run, told)
+            tell(router.run, what)
 
     def _give_up(self, line: int) -> None:
         """Too many servers: those of which nothing was said for longest are over."""

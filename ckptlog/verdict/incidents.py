@@ -36,6 +36,8 @@ def incident_says(run: Run, incident: Incident) -> str:
             return f"{who} did not start: {_NOT_STARTED.get(incident.how or '', _NO_MODEL)}"
         case "request-failed" if incident.how == "task":
             return "A request was answered with an error, and there is no turn of it in the log."
+        case "request-failed" if incident.how == "proxy":
+            return "The router could not pass a request on to the server of its model."
         case "request-failed":
             return "A request was answered with an error before it reached a slot."
         case "slot-file-failed" if incident.how == "save_slot":
