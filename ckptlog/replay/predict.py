@@ -90,6 +90,8 @@ class _Predictor:
         self.result = Prediction(rules, settings, bounded=bounds)
         self.doubts: dict[int, Doubt] = {}
         self.stored: dict[object, Doubt] = {}
+        #: by slot: the tokens that a request left in mid-prompt had in the log, where it comes further here
+        self.left_at: dict[int, int] = {}
         self.is_swa = settings.memory == "swa"
         self.is_own = settings == followed.run.settings and self.rules is followed.rules
 
@@ -100,6 +102,8 @@ class _Predictor:
                 self._turn(next(learned))
                 continue
             self.world.other_step(step)
+            if not isinstance(step, Save):
+                self.left_at.pop(step.slot, None)
             if isinstance(step, Clear | Adopt):
                 if not self.world.slot(step.slot).checkpoints:
                     self.doubts.pop(step.slot, None)
@@ -122,8 +126,14 @@ class _Predictor:
         n_common = learned.n_common
         if n_common is None:
             n_common = turn.n_cached or 0
+        left_at = self.left_at.pop(turn.slot, None)
+        if left_at is not None and (unsure or n_common < left_at):
+            left_at = None
+        if left_at is not None:
+            # the prompt has all that was there in the log: as a rule it is the request that was left, sent again
+            n_common = min(slot.n_tokens, turn.n_prompt)
         # the doubts need the list as it was before the turn
-        before = list(slot.checkpoints) if doubt or unsure else []
+        before = list(slot.checkpoints) if doubt or unsure or left_at is not None else []
         held = slot.n_tokens
         pos_min = slot.memory.pos_min() if doubt and doubt.memory else -1
         played = self.world.play(turn, n_common, learned.user_starts, None, learned.foreign_cuts)
@@ -140,12 +150,18 @@ class _Predictor:
             predicted.low, predicted.high = 0, min(high, turn.n_prompt)
             doubt = self.doubts.setdefault(turn.slot, Doubt())
             doubt.shaky.update({id(c): c for c in before if c.n_tokens > low})
+        elif left_at is not None and self.bounds:
+            predicted.low, predicted.high = left_at if self.settings.memory == "plain" else 0, turn.n_prompt
+            doubt = self.doubts.setdefault(turn.slot, Doubt())
+            doubt.shaky.update({id(c): c for c in before if c.n_tokens > left_at})
         elif doubt:
             self._bound(predicted, played, doubt, before, n_common, held, pos_min)
         self.result.turns.append(predicted)
         if self.bounds and (doubt or learned.hidden):
             self._doubts_after(learned, played, predicted, slot)
         self._cost(turn.slot, slot)
+        if turn.n_ended is not None and slot.n_tokens > turn.n_ended:
+            self.left_at[turn.slot] = turn.n_ended
 
     def _adopt_unseen(self, unseen: Adopt) -> None:
         """A slot file came in; the checkpoints the slot keeps (old builds) are those of this replay."""

@@ -160,7 +160,7 @@ class World:
             )
         )
         n_prompt = turn.n_prompt
-        n_last = n_prompt if turn.n_ended is None else min(n_prompt, turn.n_ended)
+        n_last = n_prompt if turn.n_ended is None else _left_at(turn, played.n_cached)
         makes = self.makes and turn.completion
         tails = policy.tail_cuts(rules, settings, n_prompt) if makes else ()
         cuts = None if batch_starts is None else [cut for cut in batch_starts[1:] if cut > slot.n_tokens]
@@ -210,3 +210,10 @@ class World:
         if turn.n_after is not None and turn.n_after > slot.n_tokens:
             slot.memory.generate(turn.n_after - slot.n_tokens)
             slot.n_tokens = turn.n_after
+
+
+def _left_at(turn: Turn, n_cached: int) -> int:
+    """Where a request whose client leaves in mid-prompt ends if it begins at ``n_cached``: after as much work as in
+    the log, as with a time-out."""
+    done = (turn.n_ended or 0) - (n_cached if turn.n_cached is None else turn.n_cached)
+    return min(turn.n_prompt, n_cached + max(0, done))
