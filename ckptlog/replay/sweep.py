@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ckptlog.replay.follow import Followed
 from ckptlog.replay.loss import is_costly_turn
@@ -25,7 +26,8 @@ class Totals:
     """A setting's outcome over a run. ``n_cached``: tokens reused, with the user starts the log shows;
     ``n_saved``/``ms_saved``: against what the log shows; ``ram_mib``: the most the checkpoints of all
     slots held, None if the log shows no size; ``n_costly``: turns that stay costly re-prefills;
-    ``n_open``: turns of which only a range is certain (None: not worked out)."""
+    ``n_open``: turns of which only a range is certain (None: not worked out). The totals of what is certain
+    take the lower end of each range, ``n_saved_most`` the upper."""
 
     settings: Settings
     n_cached: int = 0
@@ -34,13 +36,15 @@ class Totals:
     ram_mib: float | None = None
     n_costly: int = 0
     n_open: int | None = None
+    n_saved_most: int = 0
 
 
 @dataclass(slots=True)
 class Sweep:
     """``tried``: every setting replayed; ``now``: the log's own; ``cheapest``: the least RAM within 1 %
     of the best; ``saving_all``: the least RAM that leaves no costly turn, None if none does; ``best``;
-    ``count_alone``: the least count that leaves none at the log's own spacing, None if none does."""
+    ``count_alone``: the least count that leaves none at the log's own spacing, None if none does. Of
+    settings of which the log does not tell everything, what is certain about them is compared."""
 
     now: Totals
     best: Totals
@@ -48,6 +52,8 @@ class Sweep:
     saving_all: Totals | None
     count_alone: Totals | None = None
     tried: list[Totals] = field(default_factory=list)
+    #: what is certain of those settings of which it was worked out
+    certain: dict[Settings, Totals] = field(default_factory=dict)
 
     @property
     def helps(self) -> bool:
@@ -76,14 +82,21 @@ def ram_mib(followed: Followed, prediction: Prediction) -> float | None:
 
 def is_costly(turn: Predicted) -> bool:
     """Whether it would still be a costly re-prefill, with the user starts the log shows."""
+    return is_costly_with(turn, turn.likely)
+
+
+def is_costly_with(turn: Predicted, n_cached: int) -> bool:
+    """Whether it would be a costly re-prefill if it reused so many tokens."""
     if turn.n_common is None or not turn.turn.completion:
         return False
-    return is_costly_turn(turn.n_common, turn.likely, turn.turn.n_prompt)
+    return is_costly_turn(turn.n_common, n_cached, turn.turn.n_prompt)
 
 
-def totals(followed: Followed, prediction: Prediction, own: Prediction) -> Totals:
+def totals(
+    followed: Followed, prediction: Prediction, own: Prediction, *, certain: bool = False
+) -> Totals:
     """Add up a prediction against what the log shows; left out are turns that come out otherwise than in the
-    log under its ``own`` flags already."""
+    log under its ``own`` flags already. ``certain``: only what is saved whatever the log hides."""
     result = Totals(prediction.settings, ram_mib=ram_mib(followed, prediction))
     if prediction.bounded:
         result.n_open = sum(predicted.low != predicted.high for predicted in prediction.turns)
@@ -91,11 +104,13 @@ def totals(followed: Followed, prediction: Prediction, own: Prediction) -> Total
         turn = predicted.turn
         if not turn.completion or not known.as_logged:
             continue
-        result.n_cached += predicted.likely
-        result.n_costly += is_costly(predicted)
+        n_cached = predicted.low if certain else predicted.likely
+        result.n_cached += n_cached
+        result.n_costly += is_costly_with(predicted, n_cached)
         if turn.n_cached is None:
             continue
-        saved = predicted.likely - turn.n_cached
+        result.n_saved_most += predicted.high - turn.n_cached
+        saved = n_cached - turn.n_cached
         result.n_saved += saved
         speed = ms_per_token(turn.prompt_ms, turn.n_prompt, turn.n_cached)
         if speed is not None:
@@ -128,11 +143,24 @@ class Alternatives:
         self.rules = rules or followed.rules
         self._done: dict[Settings, Prediction] = {}
         self._totals: dict[Settings, Totals] = {}
+        self._certain: dict[Settings, Totals] = {}
 
     @property
     def own(self) -> Settings:
         """The run's own settings."""
         return self.followed.run.settings
+
+    def trusts(self, settings: Settings) -> bool:
+        """Whether the log shows all user starts that count under these settings: at its own spacing, and at a
+        wider one, the server cuts where it did in the log; at a smaller one, or with checkpoints where there
+        were none, messages that were never cut make checkpoints, too, and push out what the replay knows of."""
+        return settings == self.own or not self._hides or (
+            self.own.max_checkpoints > 0 and settings.min_step >= self.own.min_step
+        )
+
+    @cached_property
+    def _hides(self) -> bool:
+        return any(known.hidden for known in self.followed.learned)
 
     def under(self, settings: Settings) -> Prediction:
         """The prediction for these settings, without bounds."""
@@ -145,6 +173,15 @@ class Alternatives:
         if settings not in self._totals:
             self._totals[settings] = totals(self.followed, self.under(settings), self.under(self.own))
         return self._totals[settings]
+
+    def certain(self, settings: Settings) -> Totals:
+        """What is saved even if messages begin where the log does not show them; the totals where it does."""
+        if self.trusts(settings):
+            return self.totals(settings)
+        if settings not in self._certain:
+            prediction = predict(self.followed, settings, self.rules)
+            self._certain[settings] = totals(self.followed, prediction, self.under(self.own), certain=True)
+        return self._certain[settings]
 
     def needed_count(self, index: int) -> Needed | None:
         """The smallest ``--ctx-checkpoints`` above the log's own under which turn ``index`` (in the
@@ -210,15 +247,15 @@ class Together:
         self.own = self.parts[0].own
         self._totals: dict[Settings, Totals] = {}
         self._now: Totals | None = None
+        self.certain: dict[Settings, Totals] = {}
 
     @property
     def now(self) -> Totals:
         """Every run under its own flags."""
         if self._now is None:
             alike = all(self.of(part, self.own) == part.own for part in self.parts)
-            self._now = (
-                self.totals(self.own) if alike else self._sum(self.own, [part.own for part in self.parts])
-            )
+            each = [part.totals(part.own) for part in self.parts]
+            self._now = self.totals(self.own) if alike else self._sum(self.own, each)
         return self._now
 
     def of(self, part: Alternatives, settings: Settings) -> Settings:
@@ -234,8 +271,16 @@ class Together:
     def totals(self, settings: Settings) -> Totals:
         """A setting added up over the runs."""
         if settings not in self._totals:
-            self._totals[settings] = self._sum(settings, [self.of(part, settings) for part in self.parts])
+            each = [(part, self.of(part, settings)) for part in self.parts]
+            self._totals[settings] = self._sum(settings, [part.totals(own) for part, own in each])
         return self._totals[settings]
+
+    def surely(self, settings: Settings) -> Totals:
+        """The same, of what is certain."""
+        if settings not in self.certain:
+            each = [(part, self.of(part, settings)) for part in self.parts]
+            self.certain[settings] = self._sum(settings, [part.certain(own) for part, own in each])
+        return self.certain[settings]
 
     def n_most(self, settings: Settings) -> int:
         """The most checkpoints that a slot of any run comes to hold."""
@@ -259,12 +304,13 @@ class Together:
         """All settings added up so far, cheapest first."""
         return sorted(self._totals.values(), key=_price)
 
-    def _sum(self, settings: Settings, each: Sequence[Settings]) -> Totals:
+    @staticmethod
+    def _sum(settings: Settings, each: Sequence[Totals]) -> Totals:
         total = Totals(settings, n_open=0)
-        for part, own in zip(self.parts, each, strict=True):
-            found = part.totals(own)
+        for found in each:
             total.n_cached += found.n_cached
             total.n_saved += found.n_saved
+            total.n_saved_most += found.n_saved_most
             total.ms_saved += found.ms_saved
             total.n_costly += found.n_costly
             total.n_open = (
@@ -288,52 +334,104 @@ def sweep(*runs: Alternatives) -> Sweep:
         settings = replace(spacing, max_checkpoints=COUNTS[-1])
         most = together.n_most(settings)
         together.totals(settings)
-        roomy.append((settings, [count for count in COUNTS if count <= most + 1]))
-    best = max([now, *(together.totals(settings) for settings, _ in roomy)], key=_worth)
+        # (the list may grow to more than the replay knows of)
+        trusts = all(part.trusts(together.of(part, settings)) for part in together.parts)
+        roomy.append((settings, [count for count in COUNTS if count <= most + 1 or not trusts]))
+    best = max([now, *(together.surely(settings) for settings, _ in roomy)], key=_worth)
 
     def first(pair: tuple[Settings, list[int]]) -> tuple[int, float, bool]:
         # of equals the log's own spacing: one flag to change is better than two
         settings = pair[0]
         same = replace(settings, max_checkpoints=own.max_checkpoints) == own
-        return (*_worth(together.totals(settings)), same)
+        return (*_worth(together.surely(settings)), same)
 
     roomy.sort(key=first, reverse=True)
-    cheapest = _cheapest(together, roomy, now, lambda t: t.n_cached >= AS_GOOD * best.n_cached) or best
+    all_saved = _SavesAll(together, [settings for settings, _ in roomy])
+    cheapest = _cheapest(
+        together,
+        roomy,
+        now,
+        lambda t: t.n_cached >= AS_GOOD * best.n_cached
+        and (t is now or together.surely(t.settings).n_cached >= AS_GOOD * best.n_cached),
+    )
     saving_all = _widest(
         together,
         [settings for settings, _ in roomy],
-        _cheapest(together, roomy, now, lambda t: t.n_costly == 0),
+        _cheapest(together, roomy, now, all_saved),
+        all_saved,
     )
+    count_alone = _count_alone(together, now, all_saved)
+    tried = together.tried()
+    for total in worth_their_price(tried):
+        together.surely(total.settings)
     return Sweep(
         now=now,
         best=best,
-        cheapest=cheapest,
+        cheapest=cheapest or together.totals(best.settings),
         saving_all=saving_all,
-        count_alone=_count_alone(together, now),
-        tried=together.tried(),
+        count_alone=count_alone,
+        tried=tried,
+        certain=together.certain,
     )
 
 
-def _widest(together: Together, spacings: Sequence[Settings], found: Totals | None) -> Totals | None:
+def worth_their_price(tried: Sequence[Totals]) -> list[Totals]:
+    """Of settings in the order of their price those that save more than all cheaper ones."""
+    found: list[Totals] = []
+    for total in tried:
+        if not found or total.n_saved > found[-1].n_saved:
+            found.append(total)
+    return found
+
+
+class _SavesAll:
+    """Whether a setting leaves no costly turn, with the user starts that the log shows; and of what hangs on
+    others, it may leave open no more turns than the log's own spacing does with room enough, or, where that
+    does not save all, than the best of the spacings."""
+
+    def __init__(self, together: Together, roomy: Sequence[Settings]) -> None:
+        self.together = together
+        good = [settings for settings in roomy if not together.totals(settings).n_costly]
+        own = replace(together.own, max_checkpoints=COUNTS[-1])
+        n_open = (together.surely(settings).n_costly for settings in ([own] if own in good else good))
+        self.n_open = min(n_open, default=0)
+
+    def __call__(self, found: Totals) -> bool:
+        if found.n_costly or found is self.together.now:
+            return not found.n_costly
+        return self.together.surely(found.settings).n_costly <= self.n_open
+
+
+def _widest(
+    together: Together,
+    spacings: Sequence[Settings],
+    found: Totals | None,
+    enough: Callable[[Totals], bool],
+) -> Totals | None:
     """Of the spacings that are as good at the count found, the widest: thinning then takes the fewest, and
     it is the one that ``diagnose`` names."""
     if found is None or found is together.now or found.settings.min_step == together.own.min_step:
         return found
     count = found.settings.max_checkpoints
     each = [together.totals(replace(settings, max_checkpoints=count)) for settings in spacings]
-    good = [total for total in each if total.n_costly == 0]
-    return max([found, *good], key=lambda total: (*_worth(total), total.settings.min_step))
+    good = [total for total in each if enough(total)]
+    return max(
+        [found, *good],
+        key=lambda total: (*_worth(together.surely(total.settings)), total.settings.min_step),
+    )
 
 
-def _count_alone(together: Together, now: Totals) -> Totals | None:
+def _count_alone(
+    together: Together, now: Totals, enough: Callable[[Totals], bool]
+) -> Totals | None:
     """The least count that leaves no costly turn at the log's own spacing: the number of ``diagnose``."""
     if not now.n_costly:
         return None
     least, most = min(part.own.max_checkpoints for part in together.parts), COUNTS[-1]
     top = replace(together.own, max_checkpoints=most)
-    if least >= most or together.totals(top).n_costly:
+    if least >= most or not enough(together.totals(top)):
         return None
-    return _least(together, top, range(least + 1, most + 1), lambda t: t.n_costly == 0)
+    return _least(together, top, range(least + 1, most + 1), enough)
 
 
 def _cheapest(

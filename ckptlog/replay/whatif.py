@@ -431,7 +431,10 @@ def _swept(replayed: Sequence[Replayed], answer: WhatIf) -> list[Settings]:
     now = found.now
     helps = found.helps or bool(now.n_costly and found.saving_all is not None)
     wanted = found.saving_all if now.n_costly and found.saving_all is not None else found.cheapest
-    answer.settings = [SettingSummary(_names(total, now), _summary(total, now)) for total in found.tried]
+    answer.settings = [
+        SettingSummary(_names(total, now), _summary(total, now, found.certain.get(total.settings)))
+        for total in found.tried
+    ]
     answer.recommended = Recommended(
         None if not helps or found.cheapest is now else _names(found.cheapest, now),
         None if found.saving_all is None or found.saving_all is now else _names(found.saving_all, now),
@@ -455,8 +458,8 @@ def _names(total: Totals, now: Totals) -> dict[str, int | bool | str]:
     return found
 
 
-def _summary(total: Totals, now: Totals) -> WhatIfSummary:
-    return WhatIfSummary(
+def _summary(total: Totals, now: Totals, certain: Totals | None) -> WhatIfSummary:
+    summary = WhatIfSummary(
         total.n_saved,
         round(total.ms_saved, 3),
         total.ram_mib,
@@ -464,3 +467,8 @@ def _summary(total: Totals, now: Totals) -> WhatIfSummary:
         n_costly=total.n_costly,
         n_costly_now=now.n_costly,
     )
+    if certain is not None and certain.n_saved < total.n_saved:
+        summary.n_open = certain.n_open or 0
+        summary.n_saved_range = (certain.n_saved, certain.n_saved_most)
+        summary.n_costly_open = max(0, certain.n_costly - total.n_costly)
+    return summary

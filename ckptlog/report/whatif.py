@@ -252,11 +252,18 @@ def _picture(page: Page, settings: Sequence[SettingSummary], chosen: dict[str, i
         n = item.summary.n_saved
         bar = ("=" if n >= 0 else "x") * round(abs(n) / most * width)
         ram = "?" if item.summary.ram_mib is None else _mib(item.summary.ram_mib)
-        mark = " <" if item.flags == chosen else ""
+        mark = " <" if item.flags == chosen else " ?" if item.summary.n_open else ""
         line = f"  {_words(item.flags):<{flags_width}} {ram:>9} {n:>+9,} {bar}{mark}"
-        page.line(Text(line, "bold" if mark else ""))
+        page.line(Text(line, "bold" if item.flags == chosen else "dim" if mark else ""))
     if any(item.flags == chosen for item in rows):
         page.para("< the turns below are under this one", first="  ", style="dim")
+    if any(item.summary.n_open and item.flags != chosen for item in rows):
+        page.para(
+            "? perhaps less: messages may begin where this log does not show it, and their checkpoints take room",
+            first="  ",
+            rest=4,
+            style="dim",
+        )
 
 
 def _chosen(rows: Sequence[SettingSummary], chosen: dict[str, int | bool | str]) -> list[SettingSummary]:
