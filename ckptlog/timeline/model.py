@@ -107,6 +107,15 @@ class Incident(msgspec.Struct):
     words: list[LastWord] = []
 
 
+class Held(msgspec.Struct):
+    """What a slot or a saved prompt that was compared with a new prompt holds: tokens; the furthest checkpoint within
+    what they have in common (0: none), and the furthest of those that were erased."""
+
+    n_tokens: int
+    resume: int
+    resume_once: int
+
+
 #: the slot of a choice of which only the RAM cache's messages are in the log
 NO_SLOT = -1
 
@@ -122,6 +131,9 @@ class Selection(msgspec.Struct):
     lcs_len: int | None = None
     #: exact common prefix per slot from "checking sim = s (lcp/n)", and n_prompt from the same
     slot_lcp: dict[int, int] = {}
+    #: where the checkpoints of such a slot, or of such a candidate (by place), are known
+    held: dict[int, Held] = {}
+    held_saved: list[Held | None] = []
     n_prompt: int | None = None
     #: what a similarity must exceed (--slot-prompt-similarity)
     thold: float | None = None

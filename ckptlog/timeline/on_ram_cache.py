@@ -6,6 +6,7 @@ from typing import Any
 
 from ckptlog.events import Event
 from ckptlog.timeline.cache import CANDIDATE_FIELDS, ENTRY_FIELDS, CacheEntry
+from ckptlog.timeline.elsewhere import held_by_entries
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import NO_SLOT, Dropped, Selection
 from ckptlog.timeline.ranges import has_share
@@ -88,8 +89,10 @@ class RamCacheMessages(StreamState):
 
     def on_cache_candidate(self, e: Event) -> None:
         if self.selection is not None:
-            self.selection.candidates.extend(rows_of(e, CANDIDATE_FIELDS))
-            del self.selection.candidates[MAX_BETWEEN:]
+            candidates, rows = self.selection.candidates, rows_of(e, CANDIDATE_FIELDS)
+            self.selection.held_saved += held_by_entries(self.cache.entries, rows, len(candidates))
+            candidates.extend(rows)
+            del candidates[MAX_BETWEEN:]
 
     def on_cache_found(self, e: Event) -> None:
         selection = self.selection

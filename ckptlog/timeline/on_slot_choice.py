@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
+from ckptlog.timeline.elsewhere import held_by_slot
 from ckptlog.timeline.limits import MAX_BETWEEN
 from ckptlog.timeline.model import Selection
 from ckptlog.timeline.ranges import HALF_DIGIT
@@ -27,6 +28,9 @@ class SlotChoice(StreamState):
             self._forget_comparisons()  # of another choice, whose own line is missing
         if len(self.slot_lcp) < MAX_BETWEEN:
             self.slot_lcp[e.slot] = e.f["lcp"]
+            held = held_by_slot(self.slots.get(e.slot), e.f["lcp"])
+            if held is not None:
+                self.held[e.slot] = held
         self.checked_prompt = e.f["n_tokens"]
         self.checked_thold = e.f.get("thold")
 
@@ -38,6 +42,7 @@ class SlotChoice(StreamState):
         self.idle_slot = None
         selection = Selection(e.slot, e.line, how, text=e.text)
         selection.slot_lcp, self.slot_lcp = self.slot_lcp, {}
+        selection.held, self.held = self.held, {}
         selection.n_prompt, self.checked_prompt = self.checked_prompt, None
         selection.thold, self.checked_thold = self.checked_thold, None
         self.selection = selection

@@ -21,7 +21,7 @@ from ckptlog.timeline.limits import (
     LeftOut,
 )
 from ckptlog.timeline.lists import ListKeeper
-from ckptlog.timeline.model import NO_SLOT, Checkpoint, Dropped, Quote, Run, Selection, Turn
+from ckptlog.timeline.model import NO_SLOT, Checkpoint, Dropped, Held, Quote, Run, Selection, Turn
 from ckptlog.timeline.slot import SlotState
 from ckptlog.timeline.starts import UNSURE_STARTS
 
@@ -80,6 +80,7 @@ class StreamState:
         self.lists = ListKeeper()
         self.selection: Selection | None = None
         self.slot_lcp: dict[int, int] = {}
+        self.held: dict[int, Held] = {}
         self.checked_prompt: int | None = None
         self.checked_thold: float | None = None
         self.idle_slot: int | None = None
@@ -106,7 +107,7 @@ class StreamState:
 
     def _forget_comparisons(self) -> None:
         """What was compared for a choice is no other choice's: the line that ends it, or the launch, is missing."""
-        self.slot_lcp, self.checked_prompt, self.checked_thold = {}, None, None
+        self.slot_lcp, self.held, self.checked_prompt, self.checked_thold = {}, {}, None, None
 
     def _another_turn(self) -> None:
         """A turn begins: what stands before it without a slot's name belongs to turns whose lines are missing."""

@@ -8,6 +8,7 @@ from ckptlog.lazily import lazy
 from ckptlog.records import Basis, Evidence, Mark
 from ckptlog.replay.loss import NOTHING_CACHED, is_costly_loss
 from ckptlog.server.rules import Rules, rules_for
+from ckptlog.timeline.elsewhere import best_elsewhere
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 
 
@@ -80,14 +81,16 @@ class Case:
 
     @lazy
     def known_costly(self) -> bool:
-        """Did the server hold more of this prompt elsewhere than the slot did, at a cost?"""
+        """Did the server hold more of this prompt elsewhere than the slot did, in a way that it could have been resumed
+        from, at a cost?"""
         turn = self.turn
         if turn.n_known is None or turn.n_cached is None:
             return False
-        here = self.common[1] if self.common is not None else 0
-        return turn.n_known > max(here, turn.n_cached) and is_costly_loss(
-            turn.n_known - max(here, turn.n_cached), turn.n_prompt
-        )
+        known, here = turn.n_known, self.common[1] if self.common is not None else 0
+        if turn.selection is not None:
+            place = best_elsewhere(self.run, turn.selection, turn.slot)
+            known = known if place is None else min(known, place.resume_once)
+        return known > max(here, turn.n_cached) and is_costly_loss(known - max(here, turn.n_cached), turn.n_prompt)
 
     @lazy
     def common_basis(self) -> Basis:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
+from ckptlog.timeline.elsewhere import best_elsewhere
 from ckptlog.timeline.model import Turn
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case
@@ -134,23 +135,22 @@ class SlotTaken(CauseRule):
         if q is not None:
             case.quote(q.line, q.text, "how the slot was chosen")
         quote_search(case)
-        entry = next((x for x in selection.candidates if x[1] == turn.n_known), None) if selection is not None else None
+        place = best_elsewhere(run, selection, turn.slot) if selection is not None else None
+        n_common = place.n_common if place is not None else turn.n_known
         todo = [fixes.more_slots(run)]
-        if entry is not None:
-            n_tokens, lcp = entry[0], entry[1]
+        if place is not None and place.saved is not None:
+            n_tokens = place.saved
             where = f"a prompt of {n_tokens:,} tokens saved in the RAM prompt cache"
             why = "The server did not load it"
-            if lcp < n_tokens * LOADED_SHARE:
-                why += f": it loads a saved prompt only if at least a quarter of it is in common ({lcp / n_tokens:.0%} here)"
+            if n_common < n_tokens * LOADED_SHARE:
+                why += f": it loads a saved prompt only if at least a quarter of it is in common ({n_common / n_tokens:.0%} here)"
         else:
-            lcps = selection.slot_lcp if selection is not None else {}
-            other = next((slot for slot, lcp in lcps.items() if lcp == turn.n_known), None)
-            where = f"slot {other}" if other is not None else "another slot"
+            where = f"slot {place.slot}" if place is not None else "another slot"
             why = "That slot was not used (it was busy, or the request was bound to this one)"
             if selection is not None and selection.how == "id":
                 why = "The request asked for its slot by number"
                 todo.insert(0, fixes.free_slot_choice())
-            elif other is not None and (share := _too_little_alike(turn)) is not None:
+            elif place is not None and (share := _too_little_alike(turn, n_common)) is not None:
                 # only slots that are free are compared
                 why = (
                     f"That slot was free, but it is used only where more than {share[1]:.0%} of the prompt is in common "
@@ -159,16 +159,23 @@ class SlotTaken(CauseRule):
                 todo.insert(0, fixes.lower_similarity(share[0]))
             todo += present(fixes.larger_ram_cache(run))
         shared = f"{turn.n_common:,}" if turn.n_common is not None else "fewer"
-        text = f"{turn.n_known:,} tokens of this prompt were held by {where}; the slot that was used shared only {shared}. {why}."
+        text = f"{n_common:,} tokens of this prompt were held by {where}; the slot that was used shared only {shared}. {why}."
+        if place is not None and place.resume < place.resume_once:
+            text += (
+                f" There, too, the checkpoint at {place.resume_once:,} that it takes to resume had been pushed out: more of "
+                "them are needed as well."
+            )
+            todo.append(fixes.raise_count(run, None))
         return Finding(self.name, text, "derived", todo, not_helping(case))
 
 
-def _too_little_alike(turn: Turn) -> tuple[float, float] | None:
-    """The best share of the prompt held by a free slot and the share that it had to exceed, where it did not."""
+def _too_little_alike(turn: Turn, n_common: int) -> tuple[float, float] | None:
+    """The share of the prompt that a free slot held, ``n_common`` tokens, and the share that it had to exceed, where it
+    did not."""
     selection = turn.selection
-    if selection is None or selection.thold is None or not selection.n_prompt or turn.n_known is None:
+    if selection is None or selection.thold is None or not selection.n_prompt:
         return None
-    share = turn.n_known / selection.n_prompt
+    share = n_common / selection.n_prompt
     return (share, selection.thold) if share <= selection.thold else None
 
 
