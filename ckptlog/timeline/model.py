@@ -311,6 +311,8 @@ class Turn(msgspec.Struct):
     starts: Starts = NO_STARTS
     #: tokens at the slot's beginning that came from a slot file without checkpoints
     bare_until: int = 0
+    #: tokens at its beginning that came back from the RAM prompt cache before this turn
+    came_back_until: int = 0
     #: what had replaced the content for which the restored checkpoint was made: ("shift" | "slot-file", line, text)
     stale: tuple[str, int, str | None] | None = None
 

@@ -35,12 +35,15 @@ class SlotState(msgspec.Struct):
     outlived: tuple[str, int, str | None] | None = None
     #: tokens at the beginning that came from a slot file without checkpoints
     bare_until: int = 0
+    #: tokens at the beginning that came back from the RAM prompt cache
+    came_back_until: int = 0
 
     def new_content(self) -> None:
         """The slot holds other content now: nothing remembered of the old one applies."""
         self.dead, self.dead_max = [], -1
         self.starts = NO_STARTS
         self.bare_until = 0
+        self.came_back_until = 0
 
     def remember_dead(self, checkpoint: Checkpoint) -> None:
         if len(self.dead) >= MAX_DEAD:

@@ -217,7 +217,7 @@ class StreamState:
         turn.content_from = state.content_from
         turn.list_lost, state.list_lost = state.list_lost, []
         turn.before_known = state.list_known
-        turn.bare_until = state.bare_until
+        turn.bare_until, turn.came_back_until = state.bare_until, state.came_back_until
         turn.starts = state.starts
         turn.before = list(state.checkpoints)
         if len(self.slots) > 1:
@@ -348,7 +348,7 @@ class StreamState:
         settle_figures(self.run, state, turn)
         learn_sizes(self.run, turn)
         if state is not None:
-            self._bare_prefix(state, turn)
+            self._kept_prefix(state, turn)
             self.lists.after_turn(self.run, state, turn)
             if state.maker is turn and not (turn.is_child or evaluated(turn) or refused(turn)):
                 # perhaps a refusal whose error line is lost: what the slot holds may be another turn's
@@ -369,9 +369,14 @@ class StreamState:
             self.cache.drop(Dropped(held, turn.first_line, text, "overwritten"))
 
     @staticmethod
-    def _bare_prefix(state: SlotState, turn: Turn) -> None:
-        """How much of the slot's content came from a slot file without checkpoints, and is still there."""
+    def _kept_prefix(state: SlotState, turn: Turn) -> None:
+        """How much of the slot's content came from a slot file without checkpoints, or from the RAM prompt cache, and
+        is still there."""
         kept = turn.n_common if turn.n_common is not None else turn.n_cached or 0
+        if turn.cache_loaded:
+            state.came_back_until = turn.n_cached if turn.n_cached is not None else turn.n_held or 0
+        elif turn.batch_starts or turn.n_processed:
+            state.came_back_until = min(state.came_back_until, turn.n_cached or 0)
         bare = turn.content_from == "slot-file" and not any(c.origin == "slot-file" for c in turn.before or [])
         if bare:
             # what was remembered belongs to other content; a list that is still there (up to b10001) too

@@ -93,6 +93,27 @@ class Case:
         return known > max(here, turn.n_cached) and is_costly_loss(known - max(here, turn.n_cached), turn.n_prompt)
 
     @lazy
+    def only_appends_unseen(self) -> bool:
+        """Does the prompt only add to what the slot held, at a level that hides the search? No checkpoint of such a slot
+        lies beyond its end, so that none that went can have been missed."""
+        turn = self.turn
+        if turn.list_visible or self.common is None or turn.n_held is None or self.common[0] < turn.n_held:
+            return False
+        if turn.content_from != "slot" or turn.list_lost or turn.has_draft or (turn.n_prompt or 0) <= self.common[0]:
+            return False
+        return turn.selection is not None and turn.selection.how == "lcp"
+
+    @lazy
+    def window_came_back(self) -> bool:
+        """Do the prompts part where the slot's content had come back from the RAM prompt cache? Of memory with a sliding
+        window that keeps the window alone, under --swa-full, too (policy, section 2; seen on b11549)."""
+        turn = self.turn
+        if self.run.memory != "swa" or self.common is None:
+            return False
+        until = (turn.n_held or 0) if turn.cache_loaded else turn.came_back_until
+        return self.common[0] < until and any(rules.stores_window_only for rules in rules_of(self.run))
+
+    @lazy
     def common_basis(self) -> Basis:
         turn = self.turn
         if turn.n_common is None:

@@ -6,6 +6,7 @@ what to capture next time.
 
 from __future__ import annotations
 
+from ckptlog.records import Fix
 from ckptlog.timeline.course import checkpoints_filtered, lines_missing, search_missing
 from ckptlog.timeline.figures import SURE_TO_CHECKPOINT
 from ckptlog.verdict import fixes
@@ -28,7 +29,13 @@ from ckptlog.verdict.causes_held import (
     SlotTaken,
 )
 from ckptlog.verdict.causes_places import BeforeFirstBoundary, CheckpointsSparse, NoUserBoundary
-from ckptlog.verdict.causes_server import CacheOff, CheckpointsDisabled, LoraChanged, ServerRule
+from ckptlog.verdict.causes_server import (
+    CacheOff,
+    CheckpointsDisabled,
+    LoraChanged,
+    ServerRule,
+    server_may_forbid,
+)
 from ckptlog.verdict.rule import CauseRule, Finding
 from ckptlog.verdict.showing import not_helping, quote_search
 
@@ -49,12 +56,20 @@ class Unknown(CauseRule):
     def find(self, case: Case) -> Finding | None:
         turn = case.turn
         quote_search(case)
+        todo: list[Fix] = []
         if checkpoints_filtered(case.run):
             text = (
                 "The messages about checkpoints were taken out of this log (prompts are cut where one is made, and no line "
                 "tells of any), so it can't tell why."
             )
             missing = ["why the server could not resume (capture the log whole, without a filter)"]
+        elif case.only_appends_unseen and turn.n_cached == 0:
+            text = (
+                f"The prompt only adds to the {turn.n_held:,} tokens that the slot held, and nothing was reused. The log's "
+                'level hides why: as a rule because the request was sent with "cache_prompt": false, or names another LoRA.'
+            )
+            missing = ["why nothing was reused (run with -lv 4)"]
+            todo.append(fixes.send_cache_prompt(server_may_forbid(case)))
         elif not turn.list_visible:
             text = "The log's level hides the checkpoint messages, so it can't tell why."
             missing = ["why the server could not resume (run with -lv 4)"]
@@ -87,7 +102,6 @@ class Unknown(CauseRule):
             missing = ["why the server could not resume" + (f" ({debug})" if case.run.fork is None else "")]
         if turn.n_cached is None and case.lost is not None:
             text += f" {case.lost[0]:,} to {case.lost[1]:,} tokens that the slot had held were processed again."
-        todo = []
         old = case.run.build_max is not None and case.run.build_max < 9771 and case.run.memory != "plain"
         if case.run.fork == "ik_llama.cpp" and case.run.memory != "plain":
             todo.append(fixes.fork_interval(case.run))

@@ -9,7 +9,7 @@ from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.fixes import no_shift
 from ckptlog.verdict.room import larger_context, no_more
 from ckptlog.verdict.rule import CauseRule, Finding
-from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
+from ckptlog.verdict.showing import new_session, not_helping, present, quote_search, whole_window
 
 
 class SlotRestoredBare(CauseRule):
@@ -157,6 +157,8 @@ class DeadCheckpoint(CauseRule):
     fate = ""
 
     def dead(self, case: Case) -> Checkpoint | None:
+        if case.only_appends_unseen:
+            return None
         best = case.best_dead
         return best if best is not None and best.fate == self.fate else None
 
@@ -206,7 +208,7 @@ class CheckpointEvicted(DeadCheckpoint):
             f"A checkpoint (a saved state to resume from) at token {dead.n_tokens:,} would have served. It had been pushed out {self.death(dead)} "
             f"to make room for newer ones{cap}.{new_session(case)}",
             case.common_basis,
-            [fixes.raise_count(case.run, None), *present(fixes.swa_full(case.run))],
+            [fixes.raise_count(case.run, None), *present(whole_window(case))],
             not_helping(case),
         )
 
@@ -241,7 +243,7 @@ class CheckpointThinned(DeadCheckpoint):
             f"being closer than --checkpoint-min-step ({run.checkpoints_min_step or 8192:,}) to an earlier one."
             + new_session(case),
             case.common_basis,
-            [*helps, *present(fixes.smaller_step(run, 256), fixes.swa_full(run))],
+            [*helps, *present(fixes.smaller_step(run, 256), whole_window(case))],
             not_helping(case),
         )
 

@@ -9,7 +9,7 @@ from ckptlog.timeline.model import Run, Turn
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
-from ckptlog.verdict.showing import new_session, not_helping, present, quote_search
+from ckptlog.verdict.showing import new_session, not_helping, present, quote_search, whole_window
 from ckptlog.verdict.triggers import RELATED_TOKENS, cuts_every_user_start, first_user_start, may_be_another
 
 
@@ -122,13 +122,13 @@ class BeforeFirstBoundary(CauseRule):
                 f"The prompt was changed at {case.parting}, before the first place where a checkpoint could be ({first:,}). "
                 "No checkpoint flag helps."
             )
-        todo = [fixes.stop_rewriting_head(), *present(fixes.swa_full(run))]
+        todo = [fixes.stop_rewriting_head(), *present(whole_window(case))]
         if folded:
             text += (
                 f" The first user message begins at token {turn.starts.user[0]} already: this chat template puts the system "
                 "prompt inside it, so that not even a new conversation with the same system prompt can be resumed."
             )
-            todo = [*present(fixes.swa_full(run), fixes.name_delimiters(run)), fixes.stop_rewriting_head()]
+            todo = [*present(whole_window(case), fixes.name_delimiters(run)), fixes.stop_rewriting_head()]
             basis = case.common_basis
         return Finding(self.name, text, basis, todo, not_helping(case))
 
@@ -208,7 +208,7 @@ class CheckpointsSparse(CauseRule):
         closer = fixes.smaller_step(run, step, missed[-1]) if missed else _by_distance(case)
         if hidden and closer is None:
             closer = _closer(run)
-        todo = present(closer, fixes.swa_full(run))
+        todo = present(closer, whole_window(case))
         if few_places:
             what = "checkpoints are made wherever a user message begins, which helps if one begins before the change"
             todo.append(fixes.upgrade(9981, what))

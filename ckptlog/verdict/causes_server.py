@@ -10,7 +10,7 @@ from ckptlog.timeline.model import Quote, Run
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case, rules_of
 from ckptlog.verdict.rule import CauseRule, Finding
-from ckptlog.verdict.showing import not_helping, present, quote_search, start_not_matched
+from ckptlog.verdict.showing import not_helping, present, quote_search, start_not_matched, whole_window
 
 #: the first build that is known to make checkpoints (b6123 does not; formats: matrix)
 WITH_CHECKPOINTS = 6301
@@ -53,7 +53,7 @@ class CheckpointsDisabled(CauseRule):
             "This server makes no context checkpoints (switched off), and this model's memory can't be rewound "
             "without one.",
             "observed" if said else "derived",
-            [fixes.enable_checkpoints(run), *present(fixes.swa_full(run))],
+            [fixes.enable_checkpoints(run), *present(whole_window(case))],
             not_helping(case),
         )
 
@@ -104,23 +104,21 @@ class CacheOff(CauseRule):
         q = turn.selected_quote
         if q is not None:
             case.quote(q.line, q.text, "the slot held a common prefix")
-        newest = case.run.build_max or NEWEST
-        flag = flag_exists("--no-cache-prompt", newest, newest) is True
+        flag = server_may_forbid(case)
         server_wide = ", or the server was started with --no-cache-prompt" if flag else ""
-        unless = ", unless the server was started with --no-cache-prompt" if flag else ""
         return Finding(
             self.name,
             f"The slot held {case.common[0]:,} tokens of this prompt, and the server did not even look for a way to "
             f'reuse them: the request was sent with "cache_prompt": false{server_wide}.',
             "derived",
-            [
-                Fix(
-                    "send-cache-prompt",
-                    'Let the client send "cache_prompt": true, or leave the field out (true is the default'
-                    f"{unless}).",
-                )
-            ],
+            [fixes.send_cache_prompt(flag)],
         )
+
+
+def server_may_forbid(case: Case) -> bool:
+    """Does the build have a flag that forbids reuse for all requests?"""
+    newest = case.run.build_max or NEWEST
+    return flag_exists("--no-cache-prompt", newest, newest) is True
 
 
 class LoraChanged(CauseRule):
@@ -181,6 +179,9 @@ class ServerRule(CauseRule):
 
     How to see it: the common prefix is all that the slot held, and yet there are "checking checkpoint" lines.
 
+    And from b9479 on a prompt that comes back from the RAM prompt cache has only the window, with --swa-full as well: if
+    the next request changes it further back, nothing can be resumed, for under --swa-full there are no checkpoints.
+
     And up to b9113 a prompt that is all that a hybrid or recurrent slot holds is not searched for: one token of it
     must be evaluated, the memory can't be cut back by one, and the server clears it.
 
@@ -207,7 +208,7 @@ class ServerRule(CauseRule):
             "rewound without one."
         )
         upgrade = fixes.upgrade(WITH_CHECKPOINTS, "it resumes from checkpoints")
-        return Finding(self.name, text, "derived", [upgrade, *present(fixes.swa_full(run))], not_helping(case))
+        return Finding(self.name, text, "derived", [upgrade, *present(whole_window(case))], not_helping(case))
 
     def _by_policy(self, case: Case) -> Finding | None:
         run, turn = case.run, case.turn
@@ -217,6 +218,8 @@ class ServerRule(CauseRule):
             return self._cleared_for_one_token(case, turn.memory_cleared)
         if _whole_but_refused(case):
             return self._window_still_counts(case)
+        if run.swa_full and case.window_came_back and turn.forced is not None:
+            return self._only_the_window_came_back(case)
         refused, mended = start_not_matched(case)
         if case.common[0] < turn.n_held:
             return self._start_refused(case, refused, mended) if refused else None
@@ -252,10 +255,23 @@ class ServerRule(CauseRule):
         )
         return Finding(self.name, text, "derived", [fixes.upgrade(8929, "the window no longer counts there")], not_helping(case))
 
+    def _only_the_window_came_back(self, case: Case) -> Finding:
+        quote_search(case)
+        text = (
+            "The conversation had come back from the RAM prompt cache, which keeps only the tokens inside the sliding "
+            f"window, under --swa-full, too: the memory can't be cut back to {case.parting} then, and with --swa-full no "
+            "checkpoints are made."
+        )
+        without = Fix(
+            "without-swa-full",
+            "Or leave --swa-full out: checkpoints are made then, and the RAM prompt cache keeps them with a prompt.",
+        )
+        return Finding(self.name, text, "derived", [fixes.more_slots(case.run), without], not_helping(case))
+
     def _start_refused(self, case: Case, refused: str, mended: list[Fix]) -> Finding:
         quote_search(case)
         text = f"A checkpoint that holds everything from token 0 lay before the place where the prompts part. {refused}"
-        return Finding(self.name, text, "derived", [*mended, *present(fixes.swa_full(case.run))], not_helping(case))
+        return Finding(self.name, text, "derived", [*mended, *present(whole_window(case))], not_helping(case))
 
     def _append_searched(self, case: Case) -> Finding | None:
         # only in these builds is a plain append of such a memory searched at all: the line is the proof
@@ -274,7 +290,7 @@ class ServerRule(CauseRule):
             f"longer than the sliding window ({window:,}), the server looks for a checkpoint although its memory "
             f"is whole: its own rule, and it ends once the conversation is longer. {refused}"
         )
-        todo = [*mended, *present(fixes.swa_full(case.run))]
+        todo = [*mended, *present(whole_window(case))]
         return Finding(self.name, text.rstrip(), "derived", todo, not_helping(case))
 
     def _only_the_window_stored(self, case: Case) -> Finding:
@@ -284,4 +300,4 @@ class ServerRule(CauseRule):
             "model a saved prompt keeps only the tokens inside the sliding window, so that even an append must be "
             "resumed from a checkpoint."
         )
-        return Finding(self.name, text, "derived", present(fixes.swa_full(case.run)), not_helping(case))
+        return Finding(self.name, text, "derived", present(whole_window(case)), not_helping(case))

@@ -161,6 +161,10 @@ def use_chat_endpoint(run: Run) -> Fix:
     text = "Send the conversation to /v1/chat/completions: the server then knows where user messages begin"
     if flag_exists("message_delimiters", run.build_min or None, run.build_max):
         text += ", or name the delimiters in the request (message_delimiters)"
+    cap, default = run.checkpoints_max, default_count(run)
+    if cap is not None and cap < default:
+        # (where each message may begin with one, a few are soon pushed out)
+        text += f". Give it room for a checkpoint at each of them, too: {count_flag(run)} {default} (the default; {cap} now)"
     return Fix("use-chat-endpoint", text + ".")
 
 
@@ -203,6 +207,15 @@ def slot_for_each_lora(run: Run) -> Fix:
         return Fix("give-each-lora-a-slot", text)
     flags, room = _slots(run, 2)
     return Fix("give-each-lora-a-slot", f"{text} Two slots or more for that; {room}", flags)
+
+
+def send_cache_prompt(server_wide: bool) -> Fix:
+    """``server_wide``: the build has a flag that forbids reuse for all requests."""
+    unless = ", unless the server was started with --no-cache-prompt" if server_wide else ""
+    return Fix(
+        "send-cache-prompt",
+        f'Let the client send "cache_prompt": true, or leave the field out (true is the default{unless}).',
+    )
 
 
 def free_slot_choice() -> Fix:
@@ -276,11 +289,17 @@ def swa_full(run: Run) -> Fix | None:
             f"about {amount} more{' a slot' if which else ''} for those layers ({each:.2g} MiB x {n_ctx:,} tokens{which}), "
             "in VRAM where they lie on a GPU"
         )
-    return Fix(
-        "swa-full",
-        f"Or keep the whole sliding-window cache: every prefix can be resumed without checkpoints, at the price of {price}.",
-        ["--swa-full"],
-    )
+    stored = any(rules.stores_window_only for rules in rules_for(run.build_min or None, run.build_max))
+    text = f"Or keep the whole sliding-window cache: every prefix can be resumed without checkpoints, at the price of {price}."
+    if stored and run.prompt_cache_mib != 0:
+        text += f" {ONLY_THE_WINDOW}"
+    return Fix("swa-full", text, ["--swa-full"])
+
+
+#: what of a conversation is in the RAM prompt cache
+ONLY_THE_WINDOW = (
+    "(Not in a conversation that came back from the RAM prompt cache, which keeps only the window: give it a slot of its own.)"
+)
 
 
 def _swa_price(run: Run) -> tuple[float, int] | None:
@@ -303,7 +322,11 @@ def _is_dear(fix: Fix, run: Run) -> bool:
 # ------------------------------------------------------------------ what would not help
 
 
-def not_swa_full(run: Run) -> Fix | None:
+def not_swa_full(run: Run, *, came_back: bool = False) -> Fix | None:
+    """``came_back``: the prompts part within what had come back from the RAM prompt cache."""
+    if came_back and not run.swa_full:
+        text = "--swa-full: this conversation had come back from the RAM prompt cache, which keeps only the window even so."
+        return Fix("swa-full", text, ["--swa-full"])
     if run.memory in ("hybrid", "recurrent"):
         return Fix("swa-full", "--swa-full: this memory has no sliding window to keep whole.", ["--swa-full"])
     return None

@@ -147,6 +147,11 @@ FIXES: dict[str, str] = {
         No number of checkpoints saves this turn
 
         A replay of the log with up to 64 checkpoints a slot loses as much: look at what the request changed.""",
+    "without-swa-full": """
+        Leave --swa-full out
+
+        Checkpoints are made then; the RAM prompt cache keeps them with a prompt, which of the memory keeps only the
+        window.""",
     "swa-full": """
         Keep the whole sliding-window cache
 

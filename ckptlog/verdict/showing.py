@@ -17,6 +17,11 @@ def present(*items: Fix | None) -> list[Fix]:
     return [item for item in items if item is not None]
 
 
+def whole_window(case: Case) -> Fix | None:
+    """--swa-full, where this turn could then have been resumed."""
+    return None if case.window_came_back else fixes.swa_full(case.run)
+
+
 def quote_search(case: Case) -> None:
     """The lines of this turn that show that nothing could be resumed from."""
     turn = case.turn
@@ -86,4 +91,4 @@ def not_helping(case: Case) -> list[Fix]:
     """What a person would try first and what would not help here."""
     most = max((t for t in (case.turn.n_prompt, case.turn.n_held) if t is not None), default=None)
     run = case.run
-    return present(fixes.not_swa_full(run), fixes.not_larger_context(run, most), fixes.not_cache_reuse(run))
+    return present(fixes.not_swa_full(run, came_back=case.window_came_back), fixes.not_larger_context(run, most), fixes.not_cache_reuse(run))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import ckptlog
 from ckptlog.records import Report, TurnRecord
 from ckptlog.replay.verdicts import Verdicts
 from ckptlog.replay.whatif import Flags, WhatIf, whatif
 from ckptlog.report.whatif import render_whatif
 from tests.verdict.logs import DATA, report
-
-import ckptlog
 
 
 def played(name: str) -> Report:
@@ -48,7 +47,9 @@ def test_what_a_server_with_those_flags_reuses_lies_in_the_range_that_was_given(
     assert [turn.n_prompt for turn in turns] == [turn.n_prompt for turn in real]
     for foretold, turn in zip(turns, real, strict=True):
         low, high = foretold.n_cached_whatif_range or (foretold.n_cached_whatif,) * 2
-        assert low is not None and high is not None and turn.n_cached is not None
+        assert low is not None
+        assert high is not None
+        assert turn.n_cached is not None
         assert low <= turn.n_cached <= high, turn.task
 
 

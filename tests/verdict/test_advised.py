@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .logs import turn
+from .logs import report, turn
 
 
 def test_rules_that_two_prompts_share_are_not_lost_where_no_slot_could_resume_there() -> None:
@@ -21,3 +21,35 @@ def test_a_slot_that_was_not_used_could_not_have_resumed_where_its_checkpoint_wa
     assert ["--ctx-checkpoints", "8"] in [fix.flags for fix in record.fixes]
     both = turn("advice/similarity-and-8-checkpoints", 6)
     assert (both.outcome, both.n_cached) == ("restored", 974)
+
+
+def test_swa_full_keeps_no_more_of_what_came_back_from_the_ram_cache_than_the_window() -> None:
+    now, record = turn("advice/ram-cache-swa", 6), turn("advice/swa-full-ram-cache", 6)
+    assert (now.cause, now.n_common, now.n_cached) == ("checkpoint-evicted", 332, 0)
+    # the same turn under --swa-full: nothing gained, so it is no advice
+    assert (record.outcome, record.n_common, record.n_cached) == ("checkpoint-reprefill", 332, 0)
+    assert record.cause == "server-rule"
+    assert "had come back from the RAM prompt cache" in record.explanation
+    assert "swa-full" not in [fix.name for fix in now.fixes]
+    assert "RAM prompt cache" in next(fix.text for fix in now.not_fixes if fix.name == "swa-full")
+    assert [fix.name for fix in record.fixes] == ["give-each-conversation-a-slot", "without-swa-full"]
+
+
+def test_swa_full_is_told_with_what_it_does_not_mend_where_prompts_are_saved() -> None:
+    for name, told in (("advice/saved-prompts-swa", True), ("logs/b11549/swa/newconv_ck2", False)):
+        texts = [fix.text for t in report(name).turns for fix in t.fixes if fix.name == "swa-full"]
+        assert texts
+        assert all(("came back from the RAM prompt cache" in text) is told for text in texts)
+
+
+def test_at_the_default_level_no_checkpoint_is_missed_by_a_prompt_that_only_adds() -> None:
+    """The client said cache_prompt false; older checkpoints of the slot had been pushed out, as always in a long chat."""
+    record = turn("advice/cache-off-lv3", 3)
+    assert (record.n_common, record.n_cached, record.cause) == (1109, 0, "unknown")
+    assert [fix.name for fix in record.fixes] == ["send-cache-prompt"]
+
+
+def test_the_chat_endpoint_is_advised_with_room_for_the_checkpoints_that_it_makes() -> None:
+    (fix,) = turn("advice/raw-3-checkpoints", 5).fixes
+    assert fix.name == "use-chat-endpoint"
+    assert "--ctx-checkpoints 32 (the default; 3 now)" in fix.text
