@@ -131,14 +131,15 @@ def which_turns(turns: list[Numbered]) -> str:
 def rewritten_words(what: Digest, finding: Finding) -> str:
     """What to say of long prompts that share next to nothing with the slot."""
     turns = [item.turn for item in finding.turns]
-    shared = max(turn.n_common or 0 for turn in turns)
+    shared = max(turn.n_common_range[1] if turn.n_common_range is not None else turn.n_common or 0 for turn in turns)
+    alike = len({turn.n_common for turn in turns}) == 1 and turns[0].n_common is not None
     processed = sum(turn.n_processed or 0 for turn in turns)
     took = _time_taken(processed, sum(turn.prompt_ms or 0 for turn in turns))
     shown = finding.worst.turn.mismatch
     parting = mismatch_words(finding.worst.turn) if shown is not None and shown.new is not None else None
     return (
         f"{sentence_case(which_turns(finding.turns))} shared only {plural(shared, 'token')}"
-        f"{' or less' if len(turns) > 1 else ''} with what the slot held: {processed:,} tokens were processed "
+        f"{'' if alike else ' or less'} with what the slot held: {processed:,} tokens were processed "
         f"anew{took}. {why_words(what, finding)}{f' {parting}' if parting else ''}"
     )
 

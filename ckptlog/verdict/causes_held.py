@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
 from ckptlog.timeline.elsewhere import best_elsewhere
@@ -165,7 +167,9 @@ class SlotTaken(CauseRule):
                 f" There, too, the checkpoint at {place.resume_once:,} that it takes to resume had been pushed out: more of "
                 "them are needed as well."
             )
-            todo.append(fixes.raise_count(run, None))
+            # (neither is of use without the other)
+            more = fixes.raise_count(run, None)
+            todo[0] = replace(todo[0], text=f"{todo[0].text} And keep more checkpoints a slot.", flags=[*todo[0].flags, *more.flags])
         return Finding(self.name, text, "derived", todo, not_helping(case))
 
 

@@ -110,7 +110,7 @@ class BeforeFirstBoundary(CauseRule):
         quote_search(case)
         first = min(x for x in (start, turn.starts.first_born) if x is not None)
         basis: Basis = case.common_basis if start is not None else "inferred"
-        if high <= RELATED_TOKENS:
+        if high <= RELATED_TOKENS or case.perhaps_nothing_common:
             basis = "inferred"
             text = (
                 f"The prompt parts from what the slot held at {case.parting}, before the first place where a checkpoint could "

@@ -136,10 +136,11 @@ def smaller_step(run: Run, step: int | None, at: int | None = None) -> Fix | Non
 
 
 def stop_rewriting_head() -> Fix:
+    # (at the system prompt's end they would still stand before all of the conversation)
     return Fix(
         "keep-the-head-stable",
         "Make the client send the beginning of the prompt unchanged: move clocks, random ids, file lists and "
-        "memories from the system prompt to its very end or into the last user message.",
+        "memories out of the system prompt, into the last user message.",
     )
 
 
@@ -241,6 +242,8 @@ def larger_ram_cache(run: Run) -> Fix | None:
     now = run.prompt_cache_mib
     if run.prompt_cache_enabled and now is None:
         return None
+    if now and not run.prompt_cache_dropped and (run.verbosity or 0) >= 4:
+        return None  # nothing was ever let go for want of room
     default = options()["--cache-ram"].default or 0
     told = f"now {now:,.0f} MiB" if now else "now off" if now is not None else f"{default:,} MiB is the default"
     return Fix(

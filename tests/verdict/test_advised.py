@@ -17,8 +17,8 @@ def test_a_slot_that_was_not_used_could_not_have_resumed_where_its_checkpoint_wa
     record = turn("advice/similarity-too-high", 6)
     assert (record.cause, record.n_known, record.n_cached) == ("slot-taken", 1041, 0)
     assert "had been pushed out: more of them are needed as well" in record.explanation
-    assert ["--slot-prompt-similarity", "0.1"] in [fix.flags for fix in record.fixes]
-    assert ["--ctx-checkpoints", "8"] in [fix.flags for fix in record.fixes]
+    # neither alone: played, 0 reused
+    assert record.fixes[0].flags == ["--slot-prompt-similarity", "0.1", "--ctx-checkpoints", "8"]
     both = turn("advice/similarity-and-8-checkpoints", 6)
     assert (both.outcome, both.n_cached) == ("restored", 974)
 
@@ -53,3 +53,14 @@ def test_the_chat_endpoint_is_advised_with_room_for_the_checkpoints_that_it_make
     (fix,) = turn("advice/raw-3-checkpoints", 5).fixes
     assert fix.name == "use-chat-endpoint"
     assert "--ctx-checkpoints 32 (the default; 3 now)" in fix.text
+
+
+def test_a_clock_is_moved_behind_the_conversation_and_not_to_the_system_prompts_end() -> None:
+    """At the system prompt's end it costs all that follows, every turn: played, 0 of 9,886 tokens were reused."""
+    at_the_end, behind = report("advice/clock-end").turns, report("advice/clock-user").turns
+    assert [turn.n_cached for turn in at_the_end] == [0] * 7
+    assert {turn.cause for turn in at_the_end[1:]} == {"before-first-boundary"}
+    for record in at_the_end[1:]:
+        assert record.fixes[0].name == "keep-the-head-stable"
+        assert "out of the system prompt, into the last user message" in record.fixes[0].text
+    assert all((turn.n_cached or 0) > 0.8 * (turn.n_prompt or 0) for turn in behind[1:])
