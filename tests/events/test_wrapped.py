@@ -122,7 +122,7 @@ def test_lines_wait_for_the_next_chunk_where_they_may_go_on(cut: int) -> None:
     lines = ["slot release: task 7 | n_tokens = 1", "23, trunca", "ted = 0", START]
     found = [*mender.feed(chunk(lines[:cut])), *mender.feed(chunk(lines[cut:], cut + 1)), *mender.finish()]
     assert lines_of(found) == ["slot release: task 7 | n_tokens = 123, truncated = 0", "", "", START]
-    assert [one.first_line for one in found][0] == 1
+    assert found[0].first_line == 1
     assert sum(len(one.lines) for one in found) == len(lines)
     assert [line for one in found for line in (one.lines if one.raw is None else one.raw)] == lines
 
