@@ -172,19 +172,22 @@ class Stream(SlotChoice, RamCacheMessages, ForkMessages, ListMessages, EndMessag
             if not open_turns:
                 process_over(run, why)
             self._tell_unplaced()
+        ends_kept = run is not None and run.n_turns - run.n_releases <= len(open_turns)
         for state in open_turns:
             assert state.turn is not None
-            self._cut_short(state.turn, why)
+            self._cut_short(state.turn, why, ends_kept)
             self._close(state, state.turn)
         self._settle_all()
 
-    def _cut_short(self, turn: Turn, why: Ended) -> None:
-        """The process is over, or the log, and the turn was still open."""
+    def _cut_short(self, turn: Turn, why: Ended, ends_kept: bool) -> None:
+        """The process is over, or the log, and the turn was still open: unless its end is missing as those of others are."""
         run = self._need_run()
         turn.ended = why
         if turn.n_generated is not None:
             return  # its answer was complete
         if stopped_in(run, turn):
+            if not ends_kept:
+                return
             turn.ended = "cancel"
             if turn.cancel is None or run.stop is None or turn.cancel.line > run.stop.line:
                 turn.stopped = run.stop

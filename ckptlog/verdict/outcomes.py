@@ -61,7 +61,11 @@ def judge_outcome(case: Case) -> Judged:
         found.append(Judged("error", "crash" if turn.error is None or turn.crash else None, confidence="observed"))
     elif turn.ended == "cancel" and (turn.start_seen or turn.batch_starts or turn.prompt_done):
         # (of a turn of which only the end is in the log, the error that the cancel belongs to may be lost)
-        found.append(Judged("cancelled", "server-stopped" if turn.stopped is not None else None, confidence="observed"))
+        if turn.stopped is not None:
+            # (without any release the end may be in no line because such lines were not kept)
+            found.append(Judged("cancelled", "server-stopped", confidence="observed" if run.n_releases else "inferred"))
+        else:
+            found.append(Judged("cancelled", confidence="observed"))
     if prefill is not None and prefill not in found:
         found.append(prefill)
     if not found:
