@@ -60,6 +60,10 @@ _UNKNOWN = _Reason(
     ),
 )  # fmt: skip
 
+_OF_DEVICE = re.compile(r"vk::|(CUDA|ROCm|MUSA) error", re.IGNORECASE)
+#: what is no fault of the server's
+_OF_MACHINE = frozenset({"device-memory", "host-memory", "device-failed"})
+
 #: what a line of a crash shows, by the grammar's wording
 _SAYS = {
     "device": "the device's error, behind which the server said nothing more",
@@ -78,6 +82,13 @@ def why_ended(words: list[LastWord]) -> tuple[str, Fix]:
     """Why a process died as far as what was said of it tells, in half a sentence, and what to do next."""
     found = next((reason for reason in _REASONS if any(_fits(reason, word) for word in words)), _UNKNOWN)
     return found.why, found.fix
+
+
+def fix_for_thrown(text: str) -> list[Fix]:
+    """What to do about an error that the server caught and gave a request as its own, where memory or a device failed."""
+    how = "device" if _OF_DEVICE.search(text) else "exception"
+    found = next((reason for reason in _REASONS if _fits(reason, LastWord(0, text, how))), _UNKNOWN)
+    return [found.fix] if found.fix.name in _OF_MACHINE else []
 
 
 def crashed(case: Case) -> Finding:

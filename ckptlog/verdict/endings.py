@@ -6,7 +6,7 @@ from ckptlog.records import Fix
 from ckptlog.timeline.model import Quote, Turn
 from ckptlog.verdict import faults, fixes
 from ckptlog.verdict.case import Case
-from ckptlog.verdict.crash import crashed
+from ckptlog.verdict.crash import crashed, fix_for_thrown
 from ckptlog.verdict.outcomes import Judged
 from ckptlog.verdict.room import ANSWER, fewer_slots, larger_context, no_more
 from ckptlog.verdict.rule import Finding
@@ -225,7 +225,7 @@ def error(case: Case, judged: Judged) -> Finding:
         return Finding("server-error", text, "observed", [_LESS_MEMORY])
     said = turn.error_fields.get("text")
     text = "The request ended with an error of the server" + (f": {said}" if said else ".")
-    return Finding("server-error", text, "observed")
+    return Finding("server-error", text, "observed", fix_for_thrown(str(said or "")))
 
 
 def _slot_left_full(case: Case) -> Finding | None:

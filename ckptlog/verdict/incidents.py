@@ -56,5 +56,5 @@ def incident_says(run: Run, incident: Incident) -> str:
             )
         case "server-ended":
             why, fix = why_ended(incident.words)
-            when = "while it was idle" if run.n_turns else "before its first request"
+            when = "while no request was at work" if run.n_turns else "before its first request"
             return f"{who} ended {when}: {why}. {fix.text}"

@@ -113,7 +113,7 @@ def test_a_turn_that_died_with_its_server() -> None:
 def test_a_child_that_died_while_idle(build: int) -> None:
     (found,) = incidents(f"{build}/rkill-kill-lv3", "server-ended")
     assert "exited with status 1" in found.text
-    assert "ended while it was idle" in found.says
+    assert "ended while no request was at work" in found.says
 
 
 def test_a_child_that_was_stopped_behind_its_routers_back() -> None:
@@ -170,3 +170,11 @@ def test_a_server_that_was_killed_while_idle() -> None:
 def test_a_stop_that_was_asked_for_is_no_incident() -> None:
     for name in ("10434/fmt-colors", "10434/sleep-lv4", "11434/sleep-lv3"):
         assert [each for run in report_of(name).runs for each in run.incidents] == []
+
+
+def test_the_hosts_memory_runs_out_for_a_request_and_then_for_the_server() -> None:
+    name = "10434/oommid-lv3"
+    turn = report_of(name).turns[-1]
+    assert (turn.outcome, turn.variant, [fix.name for fix in turn.fixes]) == ("error", None, ["host-memory"])
+    (found,) = incidents(name, "server-ended")
+    assert "want of the host's memory" in found.says

@@ -157,7 +157,7 @@ def test_a_process_that_died_of_what_failed_the_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("end", "says"),
     [
-        ("Segmentation fault (core dumped)", "ended while it was idle: why is not in the log"),
+        ("Segmentation fault (core dumped)", "ended while no request was at work: why is not in the log"),
         ("./serve.sh: line 69: 7365 Killed                  ./llama-server", "want of the host's memory"),
         ("/src/ggml/src/ggml.c:1593: GGML_ASSERT(n_tokens <= n_batch) failed\nAborted", "the server's own check failed"),
     ],
