@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from textual.content import Content
 from textual.style import Style
 
 from ckptlog.records import FAILURES, Fix, TurnRecord
 from ckptlog.report.digest import Numbered
+from ckptlog.report.incidents import incident_notes
 from ckptlog.report.loss import loss, n_deleted
+from ckptlog.report.safe import safe_text
 from ckptlog.report.text_findings import numbers
 from ckptlog.report.words import duration, how_sure, listed, plural, request_words, title
 from ckptlog.tui.book import Book
@@ -16,6 +20,8 @@ from ckptlog.tui.widgets import Labelled
 
 _BAD = "bold $text-error"
 _GOOD = "bold $text-success"
+#: of what happened outside of turns
+_NOTES = 3
 _KEY = "bold $text-accent"
 #: a label and its spaces
 _LABEL_CELLS = 8
@@ -123,6 +129,9 @@ def _alike(book: Book, item: Numbered) -> list[Labelled]:
 def _elsewhere(book: Book) -> Content:
     """Where to look when nothing is wrong with this turn."""
     failed = [item.number for item in book.failed]
+    outside = " ".join(safe_text(note) for note in islice(incident_notes(book.report), _NOTES))
+    if not failed and outside:
+        return Content(f"No turn failed. {outside}")
     if not failed:
         return Content.styled("Nothing went wrong in this log.", _GOOD)
     return Content.assemble(
