@@ -54,6 +54,24 @@ def test_parts_give_the_report_of_the_whole(tmp_path: Path, seed: int) -> None:
         assert in_parts.drift == whole.drift
 
 
+def test_parts_give_what_happened_outside_of_turns(tmp_path: Path) -> None:
+    """A killed server's end is told by the start of the next, which is in the next part."""
+    folder = DATA.parent / "binary" / "10434"
+    names = ("again-lv3", "pre-lv3", "slotf-lv3", "sig-kill-gen-lv4", "drop-lv4", "sig-int-first-lv4", "tmpl-lv3", "slotf-foreign-lv4")
+    path = concatenated(tmp_path / "server.log", [folder / f"{name}.log.gz" for name in names])
+    whole = analyze(path, processes=1)
+    assert {each.kind for run in whole.report.runs for each in run.incidents} == {"server-ended", "request-failed", "slot-file-failed"}
+    divisions = 0
+    for parts in (2, 3, 4):
+        try:
+            in_parts = joined(path, parts)
+        except Undivided:
+            continue
+        divisions += 1
+        assert render_json(in_parts.report) == render_json(whole.report)
+    assert divisions
+
+
 def test_processes_give_the_report_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = concatenated(tmp_path / "server.log", [log for log in LOGS if log.name == "lv4.log.gz"] * 2)
     monkeypatch.setattr(processes, "WORTH_BYTES", 1)
