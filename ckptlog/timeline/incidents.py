@@ -81,6 +81,8 @@ def start_over(run: Run) -> None:
 def process_over(run: Run, why: Ended) -> None:
     """The process is over, and no turn was at work: by a crash, as far as something says so, or nothing does."""
     words = crash_of(run)
+    if not words and why == "restart" and run.model is not None and not (run.loaded or run.n_turns or run.stop or run.incidents):
+        tell(run, Incident("start-failed", run.last_line, run.last_line, "", how="unsaid"))
     if not words and why == "restart" and run.says_stops and run.n_releases and (run.stop is None or run.stop_turns != run.n_turns):
         tell(run, Incident("server-ended", run.last_line, run.last_line, "", how="unsaid"))
     if not words or (run.stopped is not None and run.stopped <= words[0].line and run.stopped > run.last_line):

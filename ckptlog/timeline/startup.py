@@ -80,6 +80,7 @@ def _general_name(run: Run, e: Event) -> None:
 def _listening(run: Run, e: Event) -> None:
     """llama-server's own program says it of itself, and when it stops, too; what embeds the server words both anew."""
     run.says_stops = e.of.func in ("llama_server", "main")
+    run.loaded = True
 
 
 def _n_swa(run: Run, e: Event) -> None:

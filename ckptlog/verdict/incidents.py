@@ -32,6 +32,11 @@ def incident_says(run: Run, incident: Incident) -> str:
     """Sentences for a person."""
     who = "The server" if run.port is None else f"The router's child on port {run.port}"
     match incident.kind:
+        case "start-failed" if incident.how == "unsaid":
+            return (
+                f"{who} ended while it was loading its model, and did not say why: it was stopped or killed, or crashed, and was "
+                "started anew. Look at the system's log (out of memory?)."
+            )
         case "start-failed":
             return f"{who} did not start: {_NOT_STARTED.get(incident.how or '', _NO_MODEL)}"
         case "request-failed" if incident.how == "task":

@@ -177,6 +177,19 @@ def test_a_server_that_died_while_idle(tmp_path: Path, end: str, says: str) -> N
         assert ckptlog.analyze(log).report.runs[0].incidents == []
 
 
+def test_a_server_that_is_gone_while_it_loads(tmp_path: Path) -> None:
+    load = "0.00.100.000 I srv    load_model: loading model '/m/gemma.gguf'\n0.07.000.000 I cmn          init: llama threadpool init, n_threads = 1\n"
+    ready = "0.09.000.000 I srv  llama_server: model loaded\n0.09.000.001 I srv  llama_server: listening on http://127.0.0.1:8080\n"
+    kept = "0.04.000.000 I srv    load_model: initializing, n_slots = 1, n_ctx_slot = 4096, kv_unified = 'false'\n"
+    log = tmp_path / "server.log"
+    log.write_text((load + kept) * 2 + load + kept + ready)
+    runs = ckptlog.analyze(log).report.runs
+    assert [[each.kind for each in run.incidents] for run in runs] == [["start-failed"], ["start-failed"], []]
+    assert "while it was loading its model" in runs[0].incidents[0].says
+    log.write_text((load + kept + ready) * 2)
+    assert [run.incidents for run in ckptlog.analyze(log).report.runs] == [[], []]
+
+
 def test_a_turn_that_ends_with_the_log(tmp_path: Path) -> None:
     (turn,) = turns(tmp_path, START + OPEN)
     assert (turn.ended, turn.outcome, turn.missing) == ("cut", "cold", [NOT_ENDED])
