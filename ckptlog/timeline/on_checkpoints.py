@@ -6,8 +6,7 @@ from ckptlog.events import Event
 from ckptlog.timeline.course import refused
 from ckptlog.timeline.limits import MAX_BETWEEN, MAX_SAVED
 from ckptlog.timeline.lists import CLEARS_LIST_SINCE
-from ckptlog.timeline.model import Checkpoint, Dropped, Shift
-from ckptlog.timeline.slot import SlotState
+from ckptlog.timeline.model import Checkpoint, Shift
 from ckptlog.timeline.stream_state import StreamState
 
 
@@ -87,22 +86,6 @@ class ListMessages(StreamState):
         if state.held is None:
             state.held = e.f["n_tokens"]
         self._cleared(state, "purged", e, lost="purged")
-
-    def _cleared(self, state: SlotState, why: str, e: Event, *, lost: str | None) -> None:
-        """``lost``: how what the slot held went, if it is gone then."""
-        # whether the list goes now (b10012 and later) or is swept at the next turn, it serves nothing:
-        # the next turn has nothing in common with an empty slot
-        if state.held and lost is not None:
-            saved = any(x.n_tokens == state.held for x in self.cache.entries) or (
-                self.cache.pending is not None and self.cache.pending.n_tokens == state.held
-            )
-            if not saved:
-                self.cache.drop(Dropped(state.held, e.line, e.text, lost))
-        state.held = 0
-        state.content_from = "slot"
-        state.clear_list(why, e.line, e.text, None)
-        state.new_content()
-        state.maker = None
 
     def on_appended_checkpoints(self, e: Event) -> None:
         if e.slot is not None:

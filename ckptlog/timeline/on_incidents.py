@@ -48,6 +48,9 @@ class IncidentMessages(StreamState):
             why = run.file_error
             message = why.text if why is not None and e.line - why.line <= CLOSE else str(e.f.get("text") or "").lstrip(":, ")
             run.file_error = None
+            only = self.slots.get(0) if run.n_slots == 1 and reason == "restore_slot" else None
+            if only is not None and only.held and only.turn is None:
+                self._cleared(only, "cleared", e, lost="cleared")  # (a higher level prints that)
             tell(run, incident("slot-file-failed", e.line, e.text, message=message or None, how=reason))
             return
         # its release will tell the slot, if it has one

@@ -405,6 +405,22 @@ class StreamState:
         if build is not None and not run.bracket_broken and run.build_min <= build <= (run.build_max or build):
             run.build_min = run.build_max = build
 
+    def _cleared(self, state: SlotState, why: str, e: Event, *, lost: str | None) -> None:
+        """``lost``: how what the slot held went, if it is gone then."""
+        # whether the list goes now (b10012 and later) or is swept at the next turn, it serves nothing:
+        # the next turn has nothing in common with an empty slot
+        if state.held and lost is not None:
+            saved = any(x.n_tokens == state.held for x in self.cache.entries) or (
+                self.cache.pending is not None and self.cache.pending.n_tokens == state.held
+            )
+            if not saved:
+                self.cache.drop(Dropped(state.held, e.line, e.text, lost))
+        state.held = 0
+        state.content_from = "slot"
+        state.clear_list(why, e.line, e.text, None)
+        state.new_content()
+        state.maker = None
+
     def _need_run(self) -> Run:
         assert self.run is not None
         return self.run

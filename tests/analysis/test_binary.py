@@ -178,3 +178,11 @@ def test_the_hosts_memory_runs_out_for_a_request_and_then_for_the_server() -> No
     assert (turn.outcome, turn.variant, [fix.name for fix in turn.fixes]) == ("error", None, ["host-memory"])
     (found,) = incidents(name, "server-ended")
     assert "want of the host's memory" in found.says
+
+
+@pytest.mark.parametrize("name", ["10434/slotf-foreign-lv4", "11434/slotf-foreign-lv3"])
+def test_the_prompt_behind_a_slot_file_that_could_not_be_loaded(name: str) -> None:
+    """The slot was emptied for it; at the default level only where there is no other slot that could be meant."""
+    turn = report_of(name).turns[-1]
+    assert (turn.outcome, turn.n_cached) == ("cold", 0)
+    assert "567 tokens were cleared from a slot" in turn.explanation
