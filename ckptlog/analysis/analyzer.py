@@ -163,7 +163,8 @@ class Analyzer:
 
     def run_records(self) -> list[RunRecord]:
         named = writers_told(self.runs)
-        return [run_record(run, named) for run in self.runs]
+        mixed = {tracker.source for tracker in self._trackers if tracker.clock_falls or tracker.torn}
+        return [run_record(run, named, mixed) for run in self.runs]
 
     def checkpoint_records(self) -> list[CheckpointRecord]:
         return [checkpoint_record(c) for run in self.runs for c in run.checkpoints]

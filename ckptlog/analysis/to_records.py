@@ -145,8 +145,9 @@ def writers_told(runs: list[Run]) -> set[int]:
     return told | {source for source, n in programs.items() if n > 1}
 
 
-def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
-    """``named``: the sources whose servers are told by name."""
+def run_record(run: Run, named: Collection[int] = (), mixed: Collection[int] = ()) -> RunRecord:
+    """``named``: the sources whose servers are told by name; ``mixed``: those into which several seem to write, so that
+    a start is no other one's end."""
     settings = None
     if run.checkpoints_enabled is not None:
         settings = CheckpointSettings(run.checkpoints_enabled, run.checkpoints_max, run.checkpoints_min_step)
@@ -179,7 +180,11 @@ def run_record(run: Run, named: Collection[int] = ()) -> RunRecord:
         n_ctx=run.n_ctx,
         prompt_cache_dropped=run.prompt_cache_dropped,
         fork=run.fork,
-        incidents=[incident_record(run, each) for each in sorted(run.incidents, key=lambda one: one.line)],
+        incidents=[
+            incident_record(run, each)
+            for each in sorted(run.incidents, key=lambda one: one.line)
+            if each.how != "unsaid" or run.source not in mixed
+        ],
     )
 
 

@@ -35,7 +35,7 @@ def incident_says(run: Run, incident: Incident) -> str:
         case "start-failed" if incident.how == "unsaid":
             return (
                 f"{who} ended while it was loading its model, and did not say why: it was stopped or killed, or crashed, and was "
-                "started anew. Look at the system's log (out of memory?)."
+                "started anew. Look at the system's log (out of memory?), unless another server began to write into the same file."
             )
         case "start-failed":
             return f"{who} did not start: {_NOT_STARTED.get(incident.how or '', _NO_MODEL)}"
@@ -57,7 +57,7 @@ def incident_says(run: Run, incident: Incident) -> str:
         case "server-ended" if incident.how == "unsaid":
             return (
                 f"{who} was killed, or crashed, while it was idle: it started anew and had not said that it stops. Look at the "
-                "system's log (out of memory?), unless lines are missing there."
+                "system's log (out of memory?), unless lines are missing there or another server began to write into the same file."
             )
         case "server-ended":
             why, fix = why_ended(incident.words)

@@ -186,3 +186,16 @@ def test_the_prompt_behind_a_slot_file_that_could_not_be_loaded(name: str) -> No
     turn = report_of(name).turns[-1]
     assert (turn.outcome, turn.n_cached) == ("cold", 0)
     assert "567 tokens were cleared from a slot" in turn.explanation
+
+
+def test_two_servers_that_write_into_one_file(tmp_path: Path) -> None:
+    """The start of the second is not the end of the first, which goes on."""
+    first = gzip.decompress((FOLDER / "10434" / "again-lv3.log.gz").read_bytes()).decode().splitlines(keepends=True)
+    starts = [i for i, line in enumerate(first) if "verbosity = 3" in line]
+    one = [line.replace("0.00.", "0.59.", 1) for line in first[: starts[1] - 1]]
+    other = first[starts[2] :]
+    log = tmp_path / "server.log"
+    log.write_text("".join([*one[:19], *other[:19], *one[19:], *other[19:]]))
+    report = ckptlog.analyze(log).report
+    assert report.warnings
+    assert [each for run in report.runs for each in run.incidents if each.kind == "server-ended"] == []
