@@ -47,7 +47,7 @@ def healthy(what: Digest) -> Healthy:
     if what.slept:
         return Healthy(f"Nothing failed in {turns}, but the server slept.")
     if what.process_ended:
-        return Healthy(f"Nothing failed in {turns}, but the server's process ended in between.")
+        return Healthy(f"Nothing failed in {turns}, but a server went down while it was idle.")
     if left:
         fixes = what.cancelled[0].turn.fixes
         return Healthy(f"Nothing failed in {turns}, but {not_answered_words(what)}.", False, True, fixes[0].text if fixes else "")
