@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,12 @@ def test_help_stays_light() -> None:
 def test_every_package_says_what_it_is(package: str) -> None:
     source = (ROOT / "ckptlog" / package / "__init__.py").read_text(encoding="utf-8")
     assert source.lstrip().startswith('"""')
+
+
+def test_the_modules_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    packages = {path.name for path in (ROOT / "ckptlog").iterdir() if path.is_dir()}
+    named = [(package, module) for package, module in re.findall(r"`(\w+)\.(\w+)`", text) if package in packages]
+    assert len(named) > 10
+    missing = [f"{package}.{module}" for package, module in named if not (ROOT / "ckptlog" / package / f"{module}.py").exists()]
+    assert missing == []

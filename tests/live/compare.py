@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import ckptlog
 from ckptlog.records import Report, TurnRecord
 from tests.live.truth import Request, Truth
 
@@ -59,13 +57,6 @@ class Comparison:
             f"{self.name}: {self.turns} turns, {self.figures} figures equal, {self.gaps} hidden by the level, "
             f"{self.checkpoints_proved} checkpoint lists proved, {len(self.disagreements)} disagreements"
         )
-
-
-def compare_file(truth: Truth, log: Path, name: str = "") -> Comparison:
-    """Run ckptlog on ``log`` (plain or compressed) and compare."""
-    return compare(
-        truth, ckptlog.analyze(log).report, name or f"{truth.build}/{truth.model}/{truth.scenario}"
-    )
 
 
 def compare(truth: Truth, report: Report, name: str = "") -> Comparison:

@@ -48,10 +48,6 @@ def test_batches_and_lists_are_predicted_not_only_the_reuse_point() -> None:
     assert found[True] > 1000
 
 
-def conversation(followed: Followed) -> list[tuple[int, int, int | None, int | None]]:
-    return [(t.slot, t.n_prompt, t.n_common, t.n_after) for t in followed.run.turns]
-
-
 def agreeing_turns(first: Followed, second: Followed) -> int:
     """Leading turns in which both logs hold the same conversation."""
     n = 0
