@@ -180,26 +180,14 @@ def console(output: str | None = None) -> Console:
 
     It writes into memory; :func:`rendered` fills it and :func:`deliver` brings it out.
     """
-    import io
-
-    from rich.console import Console
+    from ckptlog.report.console import memory_console
 
     terminal = output in (None, "-") and sys.stdout.isatty()
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     try:
         width = terminal_width(terminal)
     except OSError:
         width = 80
-    return Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=colour,
-        color_system="auto" if colour else None,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        legacy_windows=False,
-    )
+    return memory_console(width, terminal=terminal)
 
 
 def rendered(screen: Console, lines: Iterable[Text]) -> str:

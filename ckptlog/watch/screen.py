@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
 import time
 from typing import TextIO
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 
 from ckptlog.records import TurnRecord
+from ckptlog.report.console import memory_console
 from ckptlog.report.safe import safe_json, safe_text
 from ckptlog.watch.lines import HEADING, Totals, explanation, status, turn_line
 
@@ -41,17 +40,7 @@ class Screen:
         self._shown = ""
         self._due = 0.0
         self._headed = failures_only
-        colour = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        self._console = Console(
-            file=io.StringIO(),
-            width=_columns(out),
-            force_terminal=colour,
-            color_system="auto" if colour else None,
-            markup=False,
-            emoji=False,
-            highlight=False,
-            legacy_windows=False,
-        )
+        self._console = memory_console(_columns(out), terminal=out.isatty())
 
     def turn(self, turn: TurnRecord) -> None:
         """A turn has ended."""
