@@ -175,20 +175,15 @@ class CheckpointsSparse(CauseRule):
         if not missed and not few_places and not (turn.restored is not None and n_cached > NOTHING_CACHED):
             return None
         quote_search(case)
-        if n_cached:
-            where = f"the nearest usable checkpoint lay at {n_cached:,}"
-        elif any(c.n_tokens <= low for c in turn.before or []):
-            where = "no checkpoint before it reaches back far enough"
-        else:
-            where = "no checkpoint lay before it"
-        text = f"The prompt was changed at {case.parting}; {where}."
-        step = None
+        text = f"The prompt was changed at {case.parting}; {_nearest(case)}."
+        closer = _by_distance(case)
         if missed:
             spacing = run.checkpoints_min_step
             text += f" A message begins at {missed[-1]:,}, but no checkpoint was made there"
             text += f": the spacing is {spacing:,}." if spacing is not None else "."
             # a round number below the gap: a checkpoint needs more than the spacing behind the one before
             step = min(256, 1 << max(0, (missed[-1] - n_cached - 1).bit_length() - 1))
+            closer = fixes.smaller_step(run, step, missed[-1])
         elif few_places:
             text += f" {_few_places(case)}"
         elif hidden:
@@ -205,7 +200,6 @@ class CheckpointsSparse(CauseRule):
             )
         text += new_session(case)
         words, upgrade = faults.told(run, "near-end-spacing")
-        closer = fixes.smaller_step(run, step, missed[-1]) if missed else _by_distance(case)
         if hidden and closer is None:
             closer = _closer(run)
         todo = present(closer, whole_window(case))
@@ -219,6 +213,16 @@ class CheckpointsSparse(CauseRule):
             better = fixes.shorter_messages() if turn.starts.user or hidden else fixes.use_chat_endpoint(run)
             todo.insert(0 if closer is None else 1, better)
         return Finding(self.name, text, "derived" if missed else "inferred", todo, not_helping(case))
+
+
+def _nearest(case: Case) -> str:
+    """Where the search found something to resume from, in words."""
+    turn = case.turn
+    if turn.n_cached:
+        return f"the nearest usable checkpoint lay at {turn.n_cached:,}"
+    if case.common is not None and any(c.n_tokens <= case.common[0] for c in turn.before or []):
+        return "no checkpoint before it reaches back far enough"
+    return "no checkpoint lay before it"
 
 
 def _perhaps_hidden(run: Run, turn: Turn) -> str:
