@@ -28,8 +28,12 @@ EVICTING = frozenset({"evicting", "evicting_queued", "models_max", "giving_up"})
 #: lines that are kept of one crash (a trace may be long)
 MAX_WORDS = 16
 
-#: a command that may well be the server: it has a path, a variable or quotes before its first space, or speaks of llama
-_PERHAPS_SERVER = re.compile(r"""(?i)\S*[/\\.$"'`]|.*llama""")
+#: a command that may well be the server: a path, a variable or a quoted text, what starts another program, or one that
+#: speaks of llama
+_PERHAPS_SERVER = re.compile(
+    r"""(?i)\S*[/\\.$"'`]|.*llama"""
+    r"|(?:(?:ba|da|fi|k|z)?sh|python[\d.]*|env|nohup|setsid|sudo|doas|nice|ionice|numactl|taskset|stdbuf|time|uv|make|just|docker|podman)\b"
+)
 #: wordings by how much they tell of the reason
 _TELLING = ("device", "abort", "exception", "terminate", "signal", "service", "exit_code", "exited", "backtrace")
 

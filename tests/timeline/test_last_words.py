@@ -25,6 +25,7 @@ from tests.timeline.logs import DONE, OPEN, START, turns
         ("zsh: segmentation fault  ./llama-server -m gemma.gguf", "look-before-restart"),
         ("[1]  + 48211 abort      llama-server -m gemma.gguf", "look-before-restart"),
         ("zsh: abort      ./start.sh", "look-before-restart"),
+        ("[1]+  Aborted                 nohup serve", "look-before-restart"),
         ("fish: Job 1, 'llama-server -m a.gguf' terminated by signal SIGSEGV (Address boundary error)", "look-before-restart"),
         ("./serve.sh: line 69: 7365 Killed                  ./llama-server", "host-memory"),
         ("Apr 17 20:01:37 box systemd[1]: llama.service: Main process exited, code=killed, status=9/KILL", "host-memory"),
