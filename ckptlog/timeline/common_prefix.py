@@ -18,7 +18,7 @@ PLUS_ONE = range(9246, 9509)
 
 def settle_common(run: Run, turn: Turn) -> None:
     """Fill in ``n_common``, ``n_common_slot`` and ``n_known``, or the ranges that are left of them."""
-    slot_exact, slot_range = _common_slot(turn)
+    slot_exact, slot_range = _common_slot(run, turn)
     exact, basis = _common_at_search(run, turn)
     if exact is not None and _unseen_file(run, turn, exact):
         _came_from_file(turn)
@@ -104,6 +104,8 @@ CHOICES_TOLD_SINCE = 9725
 def _choice_lost(run: Run, turn: Turn) -> bool:
     """Are the lines before the launch missing, which would show a prompt swapped in from the RAM cache?"""
     selection, n_prompt = turn.selection, turn.n_prompt or 0
+    if selection is not None and selection.how == "unknown":
+        return run.prompt_cache_mib != 0  # (only the RAM cache's messages are there)
     if selection is not None:
         # a slot taken by age has little in common, unless a swap is not shown
         alike = turn.n_cached is not None and turn.n_cached > ALIKE * n_prompt > 0
@@ -113,9 +115,9 @@ def _choice_lost(run: Run, turn: Turn) -> bool:
 
 def _perhaps_swapped(run: Run, turn: Turn) -> bool:
     """May a saved prompt have been swapped in, at a level that hides it, where the timings that would tell are missing?"""
-    if turn.n_cached is not None or turn.ended != "release" or turn.list_visible or run.prompt_cache_mib == 0:
+    if turn.n_cached is not None or turn.n_processed is not None or turn.list_visible:
         return False
-    if run.embeds or turn.n_processed is not None:
+    if run.embeds or run.prompt_cache_mib == 0 or turn.no == 1:
         return False
     selection = turn.selection
     return selection is None or selection.how == "lru" or (selection.f_keep or 0) < SWAPPED_BELOW
@@ -132,7 +134,7 @@ def _load_failed(turn: Turn) -> bool:
     return turn.selection is not None and turn.selection.load_failed_line is not None
 
 
-def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
+def _common_slot(run: Run, turn: Turn) -> tuple[int | None, Range | None]:
     """Common prefix with what the slot held when it was chosen: exact, or a range."""
     selection, held, n_prompt = turn.selection, turn.n_held_slot, turn.n_prompt
     if held == 0 and _searched_slot(turn):
@@ -140,7 +142,7 @@ def _common_slot(turn: Turn) -> tuple[int | None, Range | None]:
         _came_from_file(turn)
         held = None
     if selection is None:
-        if held == 0 and not turn.n_cached:
+        if held == 0 and not turn.n_cached and (run.build_min < CHOICES_TOLD_SINCE or not turn.task or turn.is_child):
             return 0, None
         return None, None
     if turn.slot is not None and turn.slot in selection.slot_lcp:
@@ -242,8 +244,11 @@ def _common_at_search(run: Run, turn: Turn) -> tuple[int | None, Basis]:
                 turn.n_common_range = (common, common + 1)
                 return None, "derived"
             # one more is subtracted only when the whole prompt is in common
-            if n_prompt is not None and common == n_prompt - 1:
-                exact = _whole_or_one_less(turn, n_prompt)
+            if n_prompt is None:
+                turn.n_common_range = (common, common + 1)
+                return None, "derived"
+            if common == n_prompt - 1:
+                exact = _whole_or_one_less(run, turn, n_prompt)
                 if exact is None:
                     turn.n_common_range = (common, n_prompt)
                 return exact, "derived"
@@ -304,7 +309,7 @@ def _not_compared(run: Run, turn: Turn) -> bool:
     return run.slots_not_compared or (run.build_min >= COMPARES_SINCE and not selection.slot_lcp)
 
 
-def _whole_or_one_less(turn: Turn, n_prompt: int) -> int | None:
+def _whole_or_one_less(run: Run, turn: Turn, n_prompt: int) -> int | None:
     """Both n_prompt and n_prompt - 1 give this threshold: the ratios must decide."""
     selection = turn.selection
     ranged: Range | None = None
@@ -313,7 +318,7 @@ def _whole_or_one_less(turn: Turn, n_prompt: int) -> int | None:
     elif selection is not None:
         if turn.slot in selection.slot_lcp:
             return selection.slot_lcp[turn.slot] if turn.slot is not None else None
-        ranged = _common_slot(turn)[1]
+        ranged = _common_slot(run, turn)[1]
     windowed = _window_range(turn, n_prompt)
     if windowed is not None:
         met = meet(ranged, windowed)

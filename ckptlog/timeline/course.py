@@ -55,7 +55,9 @@ def created_missing(run: Run, turn: Turn) -> bool:
         return False
     if turn.n_alone is not None or turn.cut_by_media or run.memory == "plain" or run.fork is not None:
         return False
-    if run.build_min < (CUT_THERE_SINCE if run.start_seen else ALWAYS_MADE_SINCE) or not (turn.sampled or turn.prompt_ms):
+    if not (turn.sampled or turn.prompt_ms) or (run.build_max is not None and run.build_max < CUT_THERE_SINCE):
+        return False
+    if run.build_min < ALWAYS_MADE_SINCE and not run.start_seen:
         return False
     if run.build_min < ALWAYS_MADE_SINCE and starts[-1] <= LEAST_MADE:
         return False

@@ -45,6 +45,7 @@ def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
         _empty_figures(turn)
     if turn.timings_unnamed:
         _without_foreign_timings(turn)
+    _without_foreign_choice(turn)
     _cached_and_prompt(run, turn)
     _partial_work(turn)
     _all_kept(turn)
@@ -158,11 +159,22 @@ def _without_foreign_timings(turn: Turn) -> None:
         turn.prompt_ms = turn.generation_ms = None
 
 
+def _without_foreign_choice(turn: Turn) -> None:
+    """Where the launch is missing, the choice of a slot may be another turn's."""
+    selection = turn.selection
+    if selection is None or selection.n_prompt is None:
+        return
+    if turn.new_prompt_line is not None:
+        if selection.n_prompt != turn.n_prompt:
+            turn.selection = None
+    elif not turn.start_seen:
+        selection.n_prompt, selection.slot_lcp = None, {}
+
+
 def _first_batch_lost(run: Run, turn: Turn) -> bool:
     """Does the first batch that is in the log begin behind the place from which the prompt was evaluated?
 
-    The search says so; or lines of the turn are missing (its answer's timings, in a log that has others'), and the slot
-    held nothing.
+    The search says so; or lines of the turn are missing that others have in this log, and no timing tells.
     """
     if turn.swapped is not None or not turn.batch_starts:
         return False
@@ -172,8 +184,11 @@ def _first_batch_lost(run: Run, turn: Turn) -> bool:
     said = turn.restored_at[1] if turn.restored_at is not None else None
     if said is not None:
         return first > said
-    untimed = turn.ended == "release" and turn.n_processed is None and turn.sampled and run.n_timed > 0
-    return first > 0 and (untimed or (turn.n_held == 0 and turn.n_processed is None))
+    if first == 0 or run.fork is not None or (turn.n_prompt is not None and turn.n_processed is not None):
+        return False
+    untimed = turn.ended == "release" and turn.n_processed is None and run.n_timed > 0 and not run.embeds
+    unannounced = turn.new_prompt_line is None and run.n_new_prompts > 0
+    return untimed or unannounced or turn.n_held == 0
 
 
 def _without_lost_batch(turn: Turn) -> None:

@@ -398,6 +398,8 @@ class Run(msgspec.Struct):
     n_cut_silently: int = 0
     #: finished prompts (of a length that makes a checkpoint) whose list would have been shown
     n_prompts_shown: int = 0
+    #: "new prompt" lines
+    n_new_prompts: int = 0
     #: turns whose release, and whose timing, is in the log
     n_releases: int = 0
     n_timed: int = 0

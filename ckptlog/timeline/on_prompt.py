@@ -80,6 +80,7 @@ class PromptMessages(StreamState):
         turn.n_prompt = e.f.get("n_prompt")
         turn.new_prompt_line = e.line
         if self.run is not None:
+            self.run.n_new_prompts += 1
             self.run.n_ctx_slot = self.run.n_ctx_slot or turn.n_ctx_slot
         turn.basis["n_prompt"] = "observed"
 

@@ -160,8 +160,8 @@ class CheckpointsSparse(CauseRule):
             return None
         if run.memory == "plain" or turn.starts.first_born is None or may_be_another(turn, case.common[1]):
             return None
-        if case.best_dead is not None:
-            return None  # there was one, and the line that says how it went is missing
+        if case.best_dead is not None or not (turn.starts.complete or turn.restored is not None):
+            return None  # there was one, and the line that says how it went is missing; or there may have been one
         if case.perhaps_nothing_common:
             return None
         n_cached, low = turn.n_cached or 0, case.common[0]

@@ -133,7 +133,16 @@ def end_lost(run: Run, turn: Turn) -> bool:
         return _may_have_filled(run, turn)
     if turn.ended != "release" or turn.prompt_ms is not None or turn.generation_ms is not None:
         return False
-    return run.n_timed > 0 and prompt_start_seen(turn) and turn.stop_reason is None and not turn.empty_prompt
+    if not prompt_start_seen(turn) or turn.stop_reason is not None or turn.empty_prompt:
+        return False
+    return run.n_timed > 0 or _left_in_mid_prompt(turn)
+
+
+def _left_in_mid_prompt(turn: Turn) -> bool:
+    """Was the slot released before it held all of the prompt? That is never for nothing."""
+    if turn.n_prompt is None or turn.n_released is None or turn.shifts or turn.input_truncated is not None:
+        return False
+    return turn.n_released < turn.n_prompt
 
 
 def not_ended(run: Run, turn: Turn) -> bool:
@@ -145,7 +154,7 @@ def not_ended(run: Run, turn: Turn) -> bool:
 
 def _end_open(run: Run, turn: Turn) -> bool:
     """Were no releases, or not the timing that every answer has, kept of this log, so that a turn may have failed?"""
-    if turn.error is not None or turn.is_child:
+    if turn.error is not None:
         return False
     if not turn.released:
         return run.n_releases == 0 and (turn.end_missed or run.n_turns > 1)
