@@ -142,6 +142,7 @@ class Analyzer:
         extractor, tracker = self._extractors[index], self._trackers[index]
         for ready in extractor.rest():
             self._take(extractor.read(ready), index)
+        self.sources[index].facts.warnings += extractor.rejoiner.words
         for owner, events in extractor.windows.finish():
             tracker.feed(events, extractor.writers.found[owner])
         tracker.feed_waiting()

@@ -66,6 +66,18 @@ class Rejoiner:
         self._width = 0
         self._shapes: set[str] = set()
 
+    @property
+    def words(self) -> list[str]:
+        """What a reader of the report must know of it, in sentences."""
+        if self.n_joined:
+            many = self.n_joined > 1
+            what = f"{self.n_joined:,} messages were" if many else "one message was"
+            return [f"{what} wrapped on several lines (at up to {self._width} characters) and put together again"]
+        if self.n_cut:
+            what = "the last numbers of some are" if self.n_cut > 1 else "the last number of one is"
+            return [f"lines were cut off at {self._width} characters: {what} not used, for digits may be missing"]
+        return []
+
     def through(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """All of them, to the last."""
         for chunk in chunks:

@@ -65,6 +65,7 @@ def test_a_wrapped_log_says_the_same(
     wrapped = [wrap(line, width) for line in lines]
     found = analyse([piece for pieces in wrapped for piece in pieces])
     assert told(found) == told(log.analysis)
+    assert ("put together again" in " ".join(found.report.warnings)) == (width < 200)
     source = found.report.sources[0]
     assert source.drifted_lines == source.unknown_slot_lines == 0
     # line numbers are those of what was pasted

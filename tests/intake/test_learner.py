@@ -48,6 +48,14 @@ def test_three_heads_prove_a_form(around: str) -> None:
     assert [len(learner.feed(chunk([line], i + 1))) for i, line in enumerate(wrapped)] == [0, 0, 0, 0, 0, 6, 1, 1]
 
 
+@pytest.mark.parametrize("around", ["[MOE] {}", 'level=info line="{}" at=x', "b'{}\\n'"])
+def test_the_raw_lines_stay(around: str) -> None:
+    wrapped = [around.format(line) for line in (LIBRARY, IDLE, RELEASE, IDLE, IDLE)]
+    learner = Learner()
+    chunks = [c for i, line in enumerate(wrapped) for c in learner.feed(chunk([line], i + 1))] + learner.finish()
+    assert [line for c in chunks if c.raw is not None for line in c.raw] == wrapped
+
+
 def test_a_short_paste() -> None:
     assert read(Learner(), [f"[MOE] {line}" for line in (IDLE, LIBRARY, IDLE)]) == [IDLE, LIBRARY, IDLE]
     once = [f"[MOE] {line}" for line in (IDLE, LIBRARY)]
