@@ -167,7 +167,8 @@ class Rejoiner:
         if _OPEN_NUMBER.search(line) is None or _WHOLE_NUMBER.search(line) is not None:
             return False
         status, kind = self._ask(line)
-        return status == "event" and kind != "token_ids"
+        # (where any text may stand, digits are no number of the server's)
+        return status == "event" and kind != "token_ids" and not self._reads(f"{line}x")
 
     def _join(self, looked: _Looked, at: int, *, may_go_on: bool) -> tuple[str, int] | None:
         """The message that begins on a line, and how many lines it takes; null if the next chunk must tell."""

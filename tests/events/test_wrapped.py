@@ -98,13 +98,15 @@ def chunk(lines: Sequence[str], first_line: int = 1) -> Chunk:
 
 
 def rejoiner() -> Rejoiner:
-    """With a grammar of three messages."""
+    """With a grammar of four messages."""
 
     def tell(line: str) -> tuple[str, str]:
         if re.fullmatch(r"slot release: task \d+ \| n_tokens = \d+, truncated = [01]", line):
             return "event", "release"
         if re.fullmatch(r"slot start: task \d+ \| a prompt, n_tokens = \d+", line):
             return "event", "start"
+        if line.startswith("srv build for "):
+            return "event", "build"
         return ("text", "old") if line.startswith("slot old: ") else ("drifted", "")
 
     return Rejoiner(tell)
@@ -146,6 +148,8 @@ def test_a_number_at_the_width_is_cut_where_others_end_there() -> None:
 
 
 def test_text_is_left_alone() -> None:
+    lines = ["srv build for any machine whatever, say Linux x86_64", "2026-05-16 00:00:03 a stamp", "slot release: task 7"]
+    assert lines_of(rejoiner().feed(chunk([*lines, START]))) == [*lines, START]
     lines = ["slot old: what someone wrote, which may end in 12", "34 and go on", "slot release: task 7"]
     assert lines_of(rejoiner().feed(chunk([*lines, START]))) == [*lines, START]
 
