@@ -395,10 +395,15 @@ class _SavesAll:
         own = replace(together.own, max_checkpoints=COUNTS[-1])
         n_open = (together.surely(settings).n_costly for settings in ([own] if own in good else good))
         self.n_open = min(n_open, default=0)
+        #: where there were no checkpoints and nothing is certain, no less than the server's own default
+        unseen = self.n_open > 0 and not any(part.own.max_checkpoints for part in together.parts)
+        self.least = max(part.rules.default_max for part in together.parts) if unseen else 0
 
     def __call__(self, found: Totals) -> bool:
         if found.n_costly or found is self.together.now:
             return not found.n_costly
+        if found.settings.max_checkpoints < self.least:
+            return False
         return self.together.surely(found.settings).n_costly <= self.n_open
 
 

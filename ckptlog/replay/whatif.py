@@ -437,7 +437,8 @@ def _swept(replayed: Sequence[Replayed], answer: WhatIf) -> list[Settings]:
     ]
     answer.recommended = Recommended(
         None if not helps or found.cheapest is now else _names(found.cheapest, now),
-        None if found.saving_all is None or found.saving_all is now else _names(found.saving_all, now),
+        # (where nothing is costly none is better than the log's own, though fewer may do as far as it shows)
+        None if found.saving_all is None or not now.n_costly else _names(found.saving_all, now),
         helps,
         None if found.count_alone is None else _names(found.count_alone, now),
     )

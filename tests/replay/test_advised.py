@@ -84,3 +84,17 @@ def test_a_prompt_sent_again_goes_on_where_the_one_that_was_left_would_have_come
     assert again.n_cached_whatif is None
     assert not again.costly_whatif
     assert played("left-in-mid-prompt-3-checkpoints").turns[6].n_cached == 1585
+
+
+def test_where_nothing_is_certain_of_a_log_without_checkpoints_the_servers_default_is_recommended() -> None:
+    analysis = ckptlog.analyze(DATA / "live" / "b11549" / "swa" / "no-checkpoints.log.gz")
+    answer = whatif(analysis.timeline, Flags(), Verdicts(analysis.report))
+    assert answer.recommended is not None
+    assert answer.recommended.saving_all == {"--ctx-checkpoints": 32}
+
+
+def test_of_a_log_in_which_nothing_is_costly_no_setting_is_recommended_as_saving_all() -> None:
+    answer = ask("clock-user")
+    assert not answer.summary.n_costly_now
+    assert answer.recommended is not None
+    assert answer.recommended.saving_all is None
