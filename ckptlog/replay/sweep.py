@@ -144,6 +144,7 @@ class Alternatives:
         self._done: dict[Settings, Prediction] = {}
         self._totals: dict[Settings, Totals] = {}
         self._certain: dict[Settings, Totals] = {}
+        self._with_bounds: dict[Settings, Prediction] = {}
 
     @property
     def own(self) -> Settings:
@@ -179,7 +180,7 @@ class Alternatives:
         if self.trusts(settings):
             return self.totals(settings)
         if settings not in self._certain:
-            prediction = predict(self.followed, settings, self.rules)
+            prediction = self._bounded(settings)
             self._certain[settings] = totals(self.followed, prediction, self.under(self.own), certain=True)
         return self._certain[settings]
 
@@ -216,6 +217,33 @@ class Alternatives:
             if not is_costly(self.under(settings).turns[index]):
                 return self.needed_under(settings, index)
         return None
+
+    def needed_both(self, index: int) -> Needed | None:
+        """The largest spacing below the log's own, with the smallest count above its own, under which turn ``index``
+        is no costly re-prefill: certainly, or, where messages may begin that the log does not show, with no less
+        room than the server gives by default. None if none does that, or the build has no such spacing."""
+        if self.rules.create not in ("last-user", "user-start") or len(self.followed.learned) > EXACT_UP_TO:
+            return None
+        default = max(self.rules.default_max, self.own.max_checkpoints + 1)
+        for step in sorted((step for step in STEPS if step < self.own.min_step), reverse=True):
+            spaced = replace(self.own, min_step=step)
+            if is_costly(self.under(replace(spaced, max_checkpoints=COUNTS[-1])).turns[index]):
+                continue
+            for count in (*(c for c in COUNTS if self.own.max_checkpoints < c < default), default, COUNTS[-1]):
+                settings = replace(spaced, max_checkpoints=count)
+                found = self.under(settings).turns[index]
+                if is_costly(found):
+                    continue
+                low = found.likely if self.trusts(settings) else self._bounded(settings).turns[index].low
+                if count >= default or not is_costly_with(found, low):
+                    return self.needed_under(settings, index)
+        return None
+
+    def _bounded(self, settings: Settings) -> Prediction:
+        """The prediction with bounds."""
+        if settings not in self._with_bounds:
+            self._with_bounds[settings] = predict(self.followed, settings, self.rules)
+        return self._with_bounds[settings]
 
     def _turn(self, count: int, index: int) -> Predicted:
         return self.under(replace(self.own, max_checkpoints=count)).turns[index]
@@ -282,6 +310,10 @@ class Together:
             self.certain[settings] = self._sum(settings, [part.certain(own) for part, own in each])
         return self.certain[settings]
 
+    def trusts(self, settings: Settings) -> bool:
+        """Whether all runs' logs show what counts under these settings."""
+        return all(part.trusts(self.of(part, settings)) for part in self.parts)
+
     def n_most(self, settings: Settings) -> int:
         """The most checkpoints that a slot of any run comes to hold."""
         predictions = (part.under(self.of(part, settings)) for part in self.parts)
@@ -335,7 +367,7 @@ def sweep(*runs: Alternatives) -> Sweep:
         most = together.n_most(settings)
         together.totals(settings)
         # (the list may grow to more than the replay knows of)
-        trusts = all(part.trusts(together.of(part, settings)) for part in together.parts)
+        trusts = together.trusts(settings)
         roomy.append((settings, [count for count in COUNTS if count <= most + 1 or not trusts]))
     best = max([now, *(together.surely(settings) for settings, _ in roomy)], key=_worth)
 
@@ -395,16 +427,14 @@ class _SavesAll:
         own = replace(together.own, max_checkpoints=COUNTS[-1])
         n_open = (together.surely(settings).n_costly for settings in ([own] if own in good else good))
         self.n_open = min(n_open, default=0)
-        #: where there were no checkpoints and nothing is certain, no less than the server's own default
-        unseen = self.n_open > 0 and not any(part.own.max_checkpoints for part in together.parts)
-        self.least = max(part.rules.default_max for part in together.parts) if unseen else 0
+        #: of what is not certain under a setting, no less room than the server gives by default
+        self.default = max(part.rules.default_max for part in together.parts)
 
     def __call__(self, found: Totals) -> bool:
         if found.n_costly or found is self.together.now:
             return not found.n_costly
-        if found.settings.max_checkpoints < self.least:
-            return False
-        return self.together.surely(found.settings).n_costly <= self.n_open
+        n_open = self.together.surely(found.settings).n_costly
+        return n_open <= self.n_open and (not n_open or found.settings.max_checkpoints >= self.default)
 
 
 def _widest(

@@ -94,6 +94,9 @@ def _fixes(
         found.append((_price(count), _count(run, count, record)))
     if step is not None:
         found.append((_price(step), _step(run, step)))
+    both = _worth(alternatives.needed_both(index), record) if not found else None
+    if both is not None:
+        found.append((_price(both), _closer_and_more(run, both)))
     if not found:
         if record.cause == "checkpoints-sparse":
             # the replay knows only the message starts that the log shows; there may be more behind a large spacing
@@ -170,6 +173,16 @@ def _both(run: Run, needed: Needed) -> Fix:
     return Fix(
         "wider-spacing", text, [fixes.count_flag(run), str(n), "--checkpoint-min-step", str(needed.settings.min_step)]
     )
+
+
+def _closer_and_more(run: Run, needed: Needed) -> Fix:
+    flag = fixes.spacing_flag(run) or "--checkpoint-min-step"
+    n = needed.settings.max_checkpoints
+    text = (
+        "It takes both, checkpoints that lie closer together and room for them: replayed on this log, this turn then "
+        f"resumes at token {needed.n_cached:,} ({_ram(needed)})."
+    )
+    return Fix("smaller-spacing", text, [flag, str(needed.settings.min_step), fixes.count_flag(run), str(n)])
 
 
 def _step(run: Run, needed: Needed) -> Fix:

@@ -64,3 +64,14 @@ def test_a_clock_is_moved_behind_the_conversation_and_not_to_the_system_prompts_
         assert record.fixes[0].name == "keep-the-head-stable"
         assert "out of the system prompt, into the last user message" in record.fixes[0].text
     assert all((turn.n_cached or 0) > 0.8 * (turn.n_prompt or 0) for turn in behind[1:])
+
+
+def test_a_smaller_spacing_and_room_are_advised_together_where_neither_does_alone() -> None:
+    """b10566 thins out whenever it makes a checkpoint: at 8,192 apart no count keeps the one that was needed."""
+    records, both = report("advice/b10566-edits-1-checkpoint").turns, report("advice/b10566-edits-32-checkpoints-256-apart").turns
+    advised = [record for record in records if record.failed and record.fixes[0].name == "smaller-spacing"]
+    assert [record.n_common for record in advised] == [1547, 1506]
+    for record in advised:
+        assert record.fixes[0].flags == ["--checkpoint-min-step", "256", "--ctx-checkpoints", "32"]
+        assert "It takes both" in record.fixes[0].text
+    assert not any(record.failed for record in both)
