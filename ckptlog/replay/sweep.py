@@ -214,14 +214,23 @@ class Alternatives:
             return None
         for step in sorted((step for step in STEPS if step < self.own.min_step), reverse=True):
             settings = replace(self.own, min_step=step)
-            if not is_costly(self.under(settings).turns[index]):
+            if self._enough(settings, index):
                 return self.needed_under(settings, index)
         return None
 
+    def _enough(self, settings: Settings, index: int) -> bool:
+        """Whether turn ``index`` is no costly re-prefill: certainly, or, where messages may begin that the log does
+        not show, with no less room than the server gives by default."""
+        found = self.under(settings).turns[index]
+        if is_costly(found):
+            return False
+        if self.trusts(settings) or settings.max_checkpoints >= self.rules.default_max:
+            return True
+        return not is_costly_with(found, self._bounded(settings).turns[index].low)
+
     def needed_both(self, index: int) -> Needed | None:
         """The largest spacing below the log's own, with the smallest count above its own, under which turn ``index``
-        is no costly re-prefill: certainly, or, where messages may begin that the log does not show, with no less
-        room than the server gives by default. None if none does that, or the build has no such spacing."""
+        is no costly re-prefill any more; None if none does that, or the build has no such spacing."""
         if self.rules.create not in ("last-user", "user-start") or len(self.followed.learned) > EXACT_UP_TO:
             return None
         default = max(self.rules.default_max, self.own.max_checkpoints + 1)
@@ -231,11 +240,7 @@ class Alternatives:
                 continue
             for count in (*(c for c in COUNTS if self.own.max_checkpoints < c < default), default, COUNTS[-1]):
                 settings = replace(spaced, max_checkpoints=count)
-                found = self.under(settings).turns[index]
-                if is_costly(found):
-                    continue
-                low = found.likely if self.trusts(settings) else self._bounded(settings).turns[index].low
-                if count >= default or not is_costly_with(found, low):
+                if self._enough(settings, index):
                     return self.needed_under(settings, index)
         return None
 
