@@ -14,7 +14,7 @@ from ckptlog.server.rules import Rules
 
 #: counts tried for --ctx-checkpoints, and spacings for --checkpoint-min-step
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-STEPS = (0, 64, 256, 512, 1024, 2048, 4096, 8192)
+STEPS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 #: up to so many turns a needed count is found to the unit
 EXACT_UP_TO = 1000
 #: a setting is as good as the best if it reuses at least this share of its tokens

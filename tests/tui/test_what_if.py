@@ -70,7 +70,7 @@ async def test_the_other_flags_and_back_to_the_log_s_own() -> None:
     async with opened(EVICTED, (120, 50)) as (app, pilot):
         await _opened_panel(app, pilot)
         await pilot.press("down", "left")
-        assert app.what_if.flags == Flags(checkpoint_min_step=64)
+        assert app.what_if.flags == Flags(checkpoint_min_step=128)
         await pilot.press("1", "2", "8", "backspace")
         assert app.what_if.flags == Flags(checkpoint_min_step=12)
         await pilot.press("down", "space")

@@ -75,3 +75,11 @@ def test_a_smaller_spacing_and_room_are_advised_together_where_neither_does_alon
         assert record.fixes[0].flags == ["--checkpoint-min-step", "256", "--ctx-checkpoints", "32"]
         assert "It takes both" in record.fixes[0].text
     assert not any(record.failed for record in both)
+
+
+def test_a_spacing_of_half_the_log_s_own_is_tried_and_comes_true() -> None:
+    """Played on b9713 with --checkpoint-min-step 128: 303 tokens reused, on either memory."""
+    for memory in ("hybrid", "swa"):
+        (record,) = [t for t in report(f"live/b9713/{memory}/thinning").turns if t.failed]
+        assert record.fixes[0].flags == ["--checkpoint-min-step", "128"]
+        assert "resumes at token 303" in record.fixes[0].text
