@@ -104,11 +104,11 @@ def parse_message(grammar: MessageGrammar, envelope: Envelope) -> Message:
     """Lark's reading of the message in an envelope; raises Refused."""
     if not envelope.message and envelope.family == "slot":
         # two kinds have no text at all: the head of an old timing block, and an empty row of token ids
-        kind = grammar.kinds[
-            "timing_head" if (envelope.func or "").startswith("print_timing") else "token_ids"
-        ]
-        wording = kind.wordings[0]
-        return Message(kind.name, wording.name, {}, wording.build_min, wording.build_max)
+        if (envelope.func or "").startswith("print_timing"):
+            wording = grammar.kinds["timing_head"].wordings[0]
+            return Message("timing_head", wording.name, {}, wording.build_min, wording.build_max)
+        # nor does it tell of a build: up to b6628 a slot that is reset prints an empty line too
+        return Message("token_ids", "token_ids", {}, 0, None)
     return grammar.parse(envelope.message, envelope.family or "bare")
 
 
