@@ -16,6 +16,7 @@ from ckptlog.replay.world import Played, World
 from ckptlog.server import policy
 from ckptlog.server.policy import Slot
 from ckptlog.server.rules import Rules
+from ckptlog.server.swa import NoFreeCell
 
 
 @dataclass(slots=True)
@@ -38,7 +39,8 @@ class Mismatch:
     """Where the model and the log part: the turn and both sides."""
 
     turn: Turn
-    n_cached: int
+    #: by the model; None if it could not go on (its sliding-window cache was full)
+    n_cached: int | None
     expected: tuple[Op, ...] | None
     found: tuple[Op, ...]
 
@@ -102,11 +104,20 @@ def follow_with(run: Run, rules: Rules) -> Followed:
     contents = Contents()
     result = Followed(run, rules)
     for step in run.steps:
-        if isinstance(step, Turn):
-            _turn(world, contents, step, result)
-        else:
-            world.other_step(step)
-            _other(contents, step)
+        try:
+            if isinstance(step, Turn):
+                _turn(world, contents, step, result)
+            else:
+                world.other_step(step)
+                _other(contents, step)
+        except NoFreeCell:
+            break
+    # what the server threw out, or failed to restore, when its cells were full is not in the log
+    for turn in run.turns[len(result.learned) :]:
+        result.learned.append(Learned(turn, turn.n_common))
+        if is_judged(turn, turn.n_common):
+            result.n_judged += 1
+            result.mismatches.append(Mismatch(turn, None, turn.ops, ()))
     return result
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 from ckptlog.replay.content import Span
 from ckptlog.replay.follow import Followed, Learned, agrees
-from ckptlog.replay.inputs import Adopt, Clear, Load, Save, Turn
+from ckptlog.replay.inputs import Adopt, Between, Clear, Load, Save, Turn
 from ckptlog.replay.world import Played, World
 from ckptlog.server import policy
 from ckptlog.server.policy import Checkpoint, Settings, Slot
 from ckptlog.server.rules import Rules
+from ckptlog.server.swa import NoFreeCell
 
 
 @dataclass(slots=True)
@@ -80,6 +81,13 @@ def predict(
     return _Predictor(followed, settings, rules or followed.rules, bounds).play()
 
 
+def _open(learned: Learned) -> Predicted:
+    """A turn of which nothing can be said: as likely as it was, anything in common might be reused."""
+    turn = learned.turn
+    most = turn.n_prompt if learned.n_common is None else learned.n_common
+    return Predicted(turn, learned.n_common, turn.n_cached or 0, 0, most, as_logged=False)
+
+
 class _Predictor:
     def __init__(self, followed: Followed, settings: Settings, rules: Rules, bounds: bool) -> None:
         self.followed = followed
@@ -97,24 +105,32 @@ class _Predictor:
 
     def play(self) -> Prediction:
         learned = iter(self.followed.learned)
-        for step in self.followed.run.steps:
-            if isinstance(step, Turn):
-                self._turn(next(learned))
-                continue
-            self.world.other_step(step)
-            if not isinstance(step, Save):
-                self.left_at.pop(step.slot, None)
-            if isinstance(step, Clear | Adopt):
-                if not self.world.slot(step.slot).checkpoints:
-                    self.doubts.pop(step.slot, None)
-            elif isinstance(step, Save):
-                if step.slot in self.doubts:
-                    self.stored[step.key] = self.doubts[step.slot].copy()
-            elif isinstance(step, Load):
-                self.doubts.pop(step.slot, None)
-                if step.key in self.stored:
-                    self.doubts[step.slot] = self.stored[step.key].copy()
+        try:
+            for step in self.followed.run.steps:
+                if isinstance(step, Turn):
+                    self._turn(next(learned))
+                else:
+                    self._between(step)
+        except NoFreeCell:
+            # what the server would do then hangs on more than the log shows
+            for left in self.followed.learned[len(self.result.turns) :]:
+                self.result.turns.append(_open(left))
         return self.result
+
+    def _between(self, step: Between) -> None:
+        self.world.other_step(step)
+        if not isinstance(step, Save):
+            self.left_at.pop(step.slot, None)
+        if isinstance(step, Clear | Adopt):
+            if not self.world.slot(step.slot).checkpoints:
+                self.doubts.pop(step.slot, None)
+        elif isinstance(step, Save):
+            if step.slot in self.doubts:
+                self.stored[step.key] = self.doubts[step.slot].copy()
+        elif isinstance(step, Load):
+            self.doubts.pop(step.slot, None)
+            if step.key in self.stored:
+                self.doubts[step.slot] = self.stored[step.key].copy()
 
     def _turn(self, learned: Learned) -> None:
         turn = learned.turn

@@ -88,7 +88,8 @@ class Parting(msgspec.Struct):
     slot: int
     task: int
     n_cached: int | None
-    n_cached_model: int
+    #: null: the model could not go on (its sliding-window cache was full)
+    n_cached_model: int | None
 
 
 class Reproduced(msgspec.Struct):
@@ -227,7 +228,7 @@ def whatif_of(
 def _reproduced(replayed: Sequence[Replayed]) -> Reproduced:
     partings: list[Parting] = []
     for item in replayed:
-        parted = {id(m.turn): m.n_cached for m in item.first.mismatches}
+        parted: dict[int, int | None] = {id(m.turn): m.n_cached for m in item.first.mismatches}
         for predicted in item.own.turns:
             turn = predicted.turn
             if not predicted.as_logged and is_judged(turn, predicted.n_common):

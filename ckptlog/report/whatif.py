@@ -97,9 +97,12 @@ def _trust(page: Page, answer: WhatIf) -> None:
         page.para(f"  DOUBTFUL: {words}.", style="bold yellow")
         for parting in found.partings[:_PARTINGS]:
             then = "?" if parting.n_cached is None else f"{parting.n_cached:,}"
+            if parting.n_cached_model is None:
+                model = "the model can't tell: its sliding-window cache was full"
+            else:
+                model = f"{parting.n_cached_model:,} in the model (where both agree, its checkpoints differ)"
             page.para(
-                f"slot {parting.slot}, task {parting.task}: {then} tokens reused in the log, "
-                f"{parting.n_cached_model:,} in the model (where both agree, its checkpoints differ)",
+                f"slot {parting.slot}, task {parting.task}: {then} tokens reused in the log, {model}",
                 first="    ",
                 style="dim",
             )

@@ -16,6 +16,7 @@ from typing import Literal
 
 from ckptlog.server.memory import SlotMemory, State
 from ckptlog.server.rules import Rules
+from ckptlog.server.swa import NoFreeCell
 
 MemoryKind = Literal["plain", "swa", "hybrid", "recurrent"]
 
@@ -142,9 +143,12 @@ def _search(rules: Rules, slot: Slot, start: Start, limit: int) -> None:
     for checkpoint in reversed(slot.checkpoints):
         start.n_checked += 1
         if fits(rules, checkpoint, limit, pos_next):
+            try:
+                slot.memory.load(checkpoint.state, checkpoint.n_tokens)
+            except NoFreeCell:
+                break  # a failed restore counts as none found (or ends the process: see "restore-aborts")
             start.restored = checkpoint
             start.n_past = min(resume_point(rules, checkpoint, pos_next), slot.n_tokens)
-            slot.memory.load(checkpoint.state, checkpoint.n_tokens)
             return
     start.forced = True
     start.n_past = 0

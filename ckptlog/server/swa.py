@@ -14,6 +14,10 @@ from ckptlog.server.memory import State
 Run = tuple[int, int, int, int]
 
 
+class NoFreeCell(Exception):
+    """All cells hold tokens inside a window: there is no room for what is to be placed."""
+
+
 def swa_cells(n_ctx_seq: int, n_swa: int, n_ubatch: int, n_sequences: int = 1, padding: int = 256) -> int:
     """Cells of the sliding part: the window (of every sequence, if the cache is unified) plus one
     physical batch, at most the context, padded (b8156 and later; printed as ``creating     SWA KV
@@ -57,7 +61,7 @@ class SwaCells:
     def place(self, pieces: list[tuple[int, int]], n: int, seq: int) -> None:
         """Put ``n`` tokens, given as (first position, length) pieces, as one physical batch.
 
-        RuntimeError if the cells do not suffice (the server would refuse the batch).
+        NoFreeCell if the cells do not suffice (the server would refuse the batch, or fail to restore).
         """
         if self.head > self.used + 2 * n:
             self.head = 0
@@ -117,7 +121,7 @@ class SwaCells:
                     if not n:
                         return taken
                 at = max(at, min(first + length, high))
-        raise RuntimeError("no free cell in the sliding-window cache")
+        raise NoFreeCell
 
     @staticmethod
     def _take(taken: list[tuple[int, int]], cell: int, n: int) -> int:
