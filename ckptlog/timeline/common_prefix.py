@@ -7,9 +7,10 @@ integer is given only when one candidate is left.
 from __future__ import annotations
 
 from ckptlog.records import Basis
+from ckptlog.server.builds import flag_exists
 from ckptlog.timeline.course import lines_missing, searched
 from ckptlog.timeline.model import Run, Turn
-from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range
+from ckptlog.timeline.ranges import HALF_DIGIT, Range, is_empty, meet, ratio_range, whole_of
 from ckptlog.timeline.starts import UNSURE_STARTS
 
 #: the threshold subtracts one more (n_swa aside) in these builds
@@ -45,7 +46,7 @@ def settle_common(run: Run, turn: Turn) -> None:
                 exact = None
             elif not _choice_lost(run, turn):
                 slot_exact = exact
-            elif turn.selection is not None or run.prompt_cache_mib != 0:
+            elif turn.selection is not None or not _no_ram_cache(run):
                 # what was swapped in is not what the slot was known to hold
                 turn.n_held, turn.previous, turn.starts = None, None, UNSURE_STARTS
         common_range = slot_range
@@ -74,6 +75,11 @@ def settle_common(run: Run, turn: Turn) -> None:
     _known(turn)
 
 
+def _no_ram_cache(run: Run) -> bool:
+    """Is there surely no RAM prompt cache: switched off, or a build from before there was one?"""
+    return run.prompt_cache_mib == 0 or flag_exists("--cache-ram", run.build_min or None, run.build_max) is False
+
+
 def _unseen_file(run: Run, turn: Turn, n_common: int) -> bool:
     """Had the prompt more in common with the slot than what its last turn left there, and no saved prompt came in?
 
@@ -84,14 +90,15 @@ def _unseen_file(run: Run, turn: Turn, n_common: int) -> bool:
     # a slot asked for by number goes without a line, and without a look into the RAM cache, in older builds
     older = run.build_max is not None and run.build_max < CHOICES_TOLD_SINCE
     by_number = turn.selection is None and turn.start_seen and older
-    return (run.prompt_cache_mib == 0 or by_number) and n_common > turn.n_held_slot
+    return (_no_ram_cache(run) or by_number) and n_common > turn.n_held_slot
 
 
-def _against(turn: Turn, exact: int, slot_range: Range) -> bool:
-    """Was less reused, without a search, than the slot's choice shows to have been in common?"""
+def _against(turn: Turn, exact: int, shown: Range) -> bool:
+    """Was less reused, without a search, than the slot's choice (or the saved prompt that came in) shows to have been
+    in common?"""
     if turn.memory_state is not None or turn.n_common_printed is not None or turn.checks or turn.need_one_token is not None:
         return False
-    return exact == turn.n_cached and exact < slot_range[0] <= slot_range[1]
+    return exact == turn.n_cached and exact < shown[0] <= shown[1]
 
 
 #: a slot of which less is kept is given up for a saved prompt that fits better (formats: policy, section 6)
@@ -109,15 +116,15 @@ def _choice_lost(run: Run, turn: Turn) -> bool:
     if selection is not None:
         # a slot taken by age has little in common, unless a swap is not shown
         alike = turn.n_cached is not None and turn.n_cached > ALIKE * n_prompt > 0
-        return selection.how == "lru" and alike and run.prompt_cache_mib != 0 and not run.slots_not_compared
+        return selection.how == "lru" and alike and not _no_ram_cache(run) and not run.slots_not_compared
     return not turn.start_seen or run.build_min >= CHOICES_TOLD_SINCE or (turn.no == 1 and not run.start_seen)
 
 
 def _perhaps_swapped(run: Run, turn: Turn) -> bool:
     """May a saved prompt have been swapped in, at a level that hides it, where the timings that would tell are missing?"""
-    if turn.n_cached is not None or turn.n_processed is not None or turn.list_visible:
+    if turn.n_cached is not None or turn.n_processed is not None or turn.list_visible or _no_ram_cache(run):
         return False
-    if run.embeds or run.prompt_cache_mib == 0 or turn.no == 1:
+    if run.embeds or turn.no == 1:
         return False
     selection = turn.selection
     return selection is None or selection.how == "lru" or (selection.f_keep or 0) < SWAPPED_BELOW
@@ -291,7 +298,7 @@ def given_by_age(run: Run, turn: Turn) -> bool:
     selection = turn.selection
     if selection is None or selection.how != "lru" or turn.cache_loaded or not turn.n_held_slot:
         return False
-    if run.prompt_cache_mib != 0 and (run.build_min < COMPARES_SINCE or selection.slot_lcp):
+    if not _no_ram_cache(run) and (run.build_min < COMPARES_SINCE or selection.slot_lcp):
         return False  # or a saved prompt was swapped in, by lines that are missing
     return (turn.n_cached or 0) > ALIKE * (turn.n_prompt or 0) > 0
 
@@ -349,12 +356,16 @@ def _loaded_range(turn: Turn) -> Range | None:
     if selection is None or selection.found is None:
         return None
     f_keep, sim = selection.found
-    ranged: Range | None = None
-    if turn.n_prompt is not None:
-        ranged = ratio_range(sim, turn.n_prompt)
-    if turn.n_held:
-        ranged = meet(ranged, ratio_range(f_keep, turn.n_held))
-    return ranged
+    by_prompt = None if turn.n_prompt is None else ratio_range(sim, turn.n_prompt)
+    if not turn.n_held:
+        return by_prompt
+    both = meet(by_prompt, ratio_range(f_keep, turn.n_held))
+    if is_empty(both):
+        # another entry came in than the one that was taken for it
+        turn.n_held = None if by_prompt is None else whole_of(f_keep, by_prompt)
+        turn.previous, turn.starts = None, UNSURE_STARTS
+        return by_prompt
+    return both
 
 
 def _narrow(run: Run, turn: Turn, ranged: Range) -> tuple[int | None, Range, Basis]:

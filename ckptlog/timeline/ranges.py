@@ -17,6 +17,15 @@ def ratio_range(ratio: float, whole: int) -> Range:
     return max(0, low), min(whole, high)
 
 
+def whole_of(ratio: float, parts: Range) -> int | None:
+    """The one number of which a part in this range prints as ``ratio``; None if there are several, or none."""
+    if ratio <= HALF_DIGIT:
+        return None
+    least = max(parts[0], ceil(parts[0] / (ratio + HALF_DIGIT) - 1e-6))
+    most = floor(parts[1] / (ratio - HALF_DIGIT) + 1e-6)
+    return least if least == most else None
+
+
 def has_share(whole: int, ratio: float) -> bool:
     """Is there a whole number whose share of ``whole`` prints as ``ratio`` with three decimals?"""
     return whole > 0 and not is_empty(ratio_range(ratio, whole))

@@ -72,7 +72,7 @@ def turn_searched_for_nothing(case: Case) -> bool:
     turn = case.turn
     if not turn.list_visible or turn.n_cached != 0 or turn.basis.get("n_cached") != "observed":
         return False
-    if turn.forced is not None or turn.restored is not None or turn.checks or turn.cache_loaded:
+    if turn.forced is not None or turn.restored is not None or turn.checks:
         return False
     if turn.new_prompt_line is None:
         return False  # (what the level shows was taken out of this log, perhaps the search, too)
@@ -101,8 +101,10 @@ class CacheOff(CauseRule):
         turn = case.turn
         if not turn_searched_for_nothing(case) or case.common is None:
             return None
-        q = turn.selected_quote
-        if q is not None:
+        q, choice = turn.selected_quote, turn.selection
+        if turn.cache_loaded and choice is not None and choice.found_line is not None:
+            case.quote(choice.found_line, choice.found_text, "a saved prompt with a common prefix came in")
+        elif q is not None:
             case.quote(q.line, q.text, "the slot held a common prefix")
         flag = server_may_forbid(case)
         server_wide = ", or the server was started with --no-cache-prompt" if flag else ""
