@@ -267,7 +267,7 @@ def _no_cells(case: Case) -> Finding:
     todo = [
         Fix("larger-context", "Give -c room for all conversations together.", room),
         Fix("fewer-slots", "Or run fewer slots at a time.", fewer),
-        Fix("split-cache", "Or split the cache, so that a slot can't take another's cells.", ["--no-kv-unified"]),
+        fixes.split_cache(run),
     ]
     return Finding("kv-cache-full", text, "observed", todo)
 

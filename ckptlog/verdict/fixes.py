@@ -277,6 +277,15 @@ def no_shift(run: Run) -> Fix:
     )
 
 
+def split_cache(run: Run) -> Fix:
+    """What gives each slot cells of its own; older builds unify where they are told to, or not told how many slots."""
+    text = "Or split the cache, so that a slot can't take another's cells"
+    if flag_exists("--no-kv-unified", run.build_min or None, run.build_max) is not False:
+        return Fix("split-cache", f"{text}.", ["--no-kv-unified"])
+    slots = [] if run.n_slots is None else ["--parallel", str(run.n_slots)]
+    return Fix("split-cache", f"{text}: leave --kv-unified out, and say how many slots there are to be.", slots)
+
+
 def swa_full(run: Run) -> Fix | None:
     if run.memory != "swa" or run.swa_full:
         return None

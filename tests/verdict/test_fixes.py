@@ -14,6 +14,7 @@ from ckptlog.verdict.fixes import (
     no_shift,
     not_larger_context,
     raise_count,
+    split_cache,
     swa_full,
     upgrade,
 )
@@ -76,6 +77,7 @@ def test_the_first_advice_is_no_alternative_to_anything() -> None:
     ("low", "high", "flags", "says"),
     [
         (0, 5900, ["--no-context-shift"], "Or refuse instead of deleting."),
+        (6301, 6301, [], "without --context-shift"),
         (7000, 7100, [], "without --context-shift"),
         # whether shifting is on by default there is not known: what works in both stands first
         (0, None, ["--no-context-shift"], "which this log may be of"),
@@ -86,6 +88,13 @@ def test_how_shifting_is_switched_off_hangs_on_the_build(low: int, high: int | N
     run = Run(0, 0, 1, 9, build_min=low, build_max=high)
     assert no_shift(run).flags == flags
     assert says in no_shift(run).text
+
+
+@pytest.mark.parametrize(
+    ("build", "flags"), [(11549, ["--no-kv-unified"]), (7827, ["--no-kv-unified"]), (7551, ["--parallel", "3"])]
+)
+def test_a_cache_is_split_by_a_flag_that_the_build_has(build: int, flags: list[str]) -> None:
+    assert split_cache(a_run(build, n_slots=3)).flags == flags
 
 
 def test_under_ollama_a_flag_is_not_said_to_be_the_users() -> None:
