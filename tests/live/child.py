@@ -1,9 +1,10 @@
 """The server's own process: ``python child.py CONFIG.json``; ends when its stdin closes.
 
 Runs under any release of xllamacpp, in an environment that holds nothing else, so it uses the
-standard library alone and imports nothing of the project. CONFIG is ``{"flags": {...},
+standard library alone and imports nothing of the project but its neighbour ``bridge.py``. CONFIG is ``{"flags": {...},
 "logger": {...}, "ready": PATH}``; READY is written as JSON when the server listens:
-``{"address": ..., "missing": [flags this release does not know], "params": {...}}``.
+``{"address": ..., "bridged": whether ``bridge.py`` serves it, "missing": [flags this release does
+not know], "params": {...}}``.
 """
 
 import ctypes
@@ -13,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import bridge  # the script's own folder is on the path
+
 #: llama-server's long options and the field of ``CommonParams`` that each sets; where a field
 #: was renamed, all its names.
 FIELDS = {
@@ -21,7 +24,7 @@ FIELDS = {
     "batch-size": ("n_batch",),
     "ubatch-size": ("n_ubatch",),
     "verbosity": ("verbosity",),
-    "ctx-checkpoints": ("n_ctx_checkpoints",),
+    "ctx-checkpoints": ("n_ctx_checkpoints", "n_swa_checkpoints"),
     "checkpoint-min-step": ("checkpoint_min_step",),
     "checkpoint-every-n-tokens": ("checkpoint_every_nt",),
     "cache-ram": ("cache_ram_mib",),
@@ -98,14 +101,16 @@ def main() -> None:
         if hasattr(params, name):
             setattr(params, name, value)
     missing = set_flags(params, config["flags"])
-    library = ctypes.CDLL(str(Path(xllamacpp.__file__).with_name("xllamacpp.abi3.so")))
+    library = ctypes.CDLL(str(next(Path(xllamacpp.__file__).parent.glob("xllamacpp.*.so"))))
     missing += set_logger(library, config["logger"])
     server = xllamacpp.Server(params)
+    bridged = not hasattr(server, "listening_address")
     shown = ("n_ctx", "n_parallel", "n_batch", "n_ubatch", "n_ctx_checkpoints", "checkpoint_min_step",
              "checkpoint_every_nt", "cache_ram_mib", "cache_idle_slots", "ctx_shift", "n_keep", "swa_full",
              "kv_unified", "slot_prompt_similarity", "verbosity")  # fmt: skip
     ready = {
-        "address": server.listening_address,
+        "address": bridge.serve(server) if bridged else server.listening_address,
+        "bridged": bridged,
         "missing": missing,
         "params": {n: getattr(params, n) for n in shown if hasattr(params, n)},
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-_TIMEOUT = 120.0
+_TIMEOUT = 40.0
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Client:
         self._host, self._port = parts.hostname, parts.port
 
     def post(self, path: str, body: dict[str, Any]) -> Reply:
-        """POST ``body`` as JSON."""
+        """POST ``body`` as JSON; TimeoutError if no answer comes."""
         connection = self._send(path, body)
         try:
             answer = connection.getresponse()

@@ -21,7 +21,27 @@ class Release:
     @property
     def build(self) -> str:
         """The llama.cpp build, ``b11549`` for 2026.10.11549 and ``b8672`` for 2026.4.8672.1."""
-        return "b" + self.version.split(".")[2]
+        return f"b{OLD_BUILDS.get(self.version) or self.version.split('.')[2]}"
+
+
+#: what the releases before the numbering by date hold
+OLD_BUILDS = {
+    "0.2.0": 6301,
+    "0.2.1": 6451,
+    "0.2.2": 6628,
+    "0.2.3": 6751,
+    "0.2.4": 6900,
+    "0.2.5": 7079,
+    "0.2.6": 7079,
+    "0.2.7": 7376,
+    "0.2.8": 7551,
+    "0.2.9": 7710,
+    "0.2.10": 7827,
+    "0.2.11": 7964,
+    "0.2.12": 8156,
+    "0.2.13": 8352,
+    "0.2.14": 8352,
+}
 
 
 FOLDER = Path(tempfile.gettempdir())

@@ -267,5 +267,10 @@ class Player:
 
     def _n_ctx_slot(self) -> int:
         size, slots = int(self.flags["ctx-size"]), int(self.flags["parallel"])
-        share = size if self.flags.get("kv-unified") else size // slots
-        return -(-share // 256) * 256  # llama.cpp rounds a sequence's share up to a multiple of 256
+        unified, build = bool(self.flags.get("kv-unified")), int(self.release.build[1:])
+        if unified and build <= 6751:
+            return size // slots  # these split a unified cache too
+        share = size if unified else size // slots
+        # llama.cpp rounds a sequence's share up
+        padding = 32 if build <= 6301 else 256
+        return -(-share // padding) * padding

@@ -70,6 +70,8 @@ class ServerProcess:
         self.missing: list[str] = info["missing"]
         #: the parameters in effect, by the library's names
         self.params: dict[str, Any] = info["params"]
+        #: that this release has no HTTP of its own, and so neither slot actions nor a tokenizer
+        self.bridged: bool = info["bridged"]
         self.client = Client(info["address"])
         config.unlink()
         ready.unlink()

@@ -71,8 +71,8 @@ def survey(release: Release, scenarios: list[sc.Scenario], models: Path, folder:
             place = folder / model
             try:
                 truth = play(scenario, model, release, models=models, folder=place)
-            except ServerFailed as e:
-                found.failed.append(f"{scenario.name} on {model}: {e}")
+            except (ServerFailed, TimeoutError) as e:
+                found.failed.append(f"{scenario.name} on {model}: {str(e)[-300:]}")
                 continue
             found.missing.update(flag for server in truth.servers for flag in server.missing)
             if set(scenario.logger) & set(truth.servers[0].missing):

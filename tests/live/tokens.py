@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,20 @@ from tests.live.server import ServerProcess
 
 
 class Tokenizer:
-    """The model's tokenizer and template, as the server's own release applies them."""
+    """The model's tokenizer and template, as the server's own release applies them (or this environment's)."""
 
     def __init__(self, model: Path, release: Release, flags: dict[str, Any]) -> None:
         log = model.with_name(f"tokenizer-{model.stem}-{release.build}.log")
         log.unlink(missing_ok=True)
         template = {name: value for name, value in flags.items() if name == "chat-template"}
-        self._server = ServerProcess(
-            model.name,
-            {"ctx-size": 256, "parallel": 1, "verbosity": 1, **template},
-            folder=model.parent,
-            log=log,
-            python=release.python,
-        )
+        def start(python: str) -> ServerProcess:
+            flags = {"ctx-size": 256, "parallel": 1, "verbosity": 1, **template}
+            return ServerProcess(model.name, flags, folder=model.parent, log=log, python=python)
+
+        self._server = start(release.python)
+        if self._server.bridged:
+            self._server.stop()
+            self._server = start(sys.executable)
 
     def render(self, messages: list[dict[str, str]], *, think: bool) -> str:
         """The chat as the template writes it, ready for the answer."""
