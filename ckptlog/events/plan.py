@@ -112,6 +112,10 @@ def parse_message(grammar: MessageGrammar, envelope: Envelope) -> Message:
     return grammar.parse(envelope.message, envelope.family or "bare")
 
 
+#: plans that are kept for lines of the same text but for their numbers
+MOST_MADE = 5_000
+
+
 class Planner:
     """Makes plans out of example lines (Lark runs here, and nowhere else at run time)."""
 
@@ -128,10 +132,18 @@ class Planner:
             if kind.treatment == "text" and kind.name in needed
             for head in kind.heads
         ]
+        #: plans by the line with its numbers taken out: who mends a log's lines asks for the same ones before
+        self._made: dict[str, Plan] = {}
 
     def plan(self, line: str) -> Plan:
         """The plan of the shape that ``line`` is an example of."""
+        bare = number_tokens.sub("#", line)
+        plan = self._made.get(bare)
+        if plan is not None:
+            return plan
         plan = self._plan(line)
+        if plan.status in ("event", "ignored") and len(self._made) < MOST_MADE:
+            self._made[bare] = plan  # (what is refused may be an odd example)
         if plan.status in ("drifted", "unknown", "noise") and (text := html_text(line)) is not None:
             other = self._plan(text)
             if other.status in ("event", "ignored"):

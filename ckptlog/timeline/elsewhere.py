@@ -14,10 +14,14 @@ from ckptlog.timeline.cache import CacheEntry
 from ckptlog.timeline.model import Checkpoint, Held, Run, Selection
 from ckptlog.timeline.slot import SlotState
 
+#: of what has fewer tokens in common nothing worth telling is lost, resumed or not (most prompts share a template's head)
+_TOO_FEW = 64
+
 
 def held_by_slot(state: SlotState | None, n_common: int) -> Held | None:
-    """What a slot that is compared with a prompt holds of it; null where its checkpoints are not known."""
-    if state is None or state.held is None or not state.list_known:
+    """What a slot that is compared with a prompt holds of it; null where its checkpoints are not known, or it is next to
+    nothing."""
+    if n_common < _TOO_FEW or state is None or state.held is None or not state.list_known:
         return None
     return Held(state.held, _furthest(state.checkpoints, n_common), _furthest(state.dead, n_common))
 
@@ -27,7 +31,7 @@ def held_by_entries(entries: list[CacheEntry], rows: Iterable[tuple[Any, ...]], 
     being the one at place ``first``."""
     found: list[Held | None] = []
     for at, (n_tokens, n_common, *_) in enumerate(rows, first):
-        entry = entries[at] if at < len(entries) else None
+        entry = entries[at] if n_common >= _TOO_FEW and at < len(entries) else None
         if entry is None or entry.n_tokens != n_tokens or entry.checkpoints is None:
             found.append(None)
         else:
@@ -36,7 +40,11 @@ def held_by_entries(entries: list[CacheEntry], rows: Iterable[tuple[Any, ...]], 
 
 
 def _furthest(checkpoints: Iterable[Checkpoint], n_common: int) -> int:
-    return max((c.n_tokens for c in checkpoints if c.n_tokens <= n_common), default=0)
+    furthest = 0
+    for checkpoint in checkpoints:
+        if furthest < checkpoint.n_tokens <= n_common:
+            furthest = checkpoint.n_tokens
+    return furthest
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -86,11 +86,11 @@ class Case:
         turn = self.turn
         if turn.n_known is None or turn.n_cached is None:
             return False
-        known, here = turn.n_known, self.common[1] if self.common is not None else 0
-        if turn.selection is not None:
-            place = best_elsewhere(self.run, turn.selection, turn.slot)
-            known = known if place is None else min(known, place.resume_once)
-        return known > max(here, turn.n_cached) and is_costly_loss(known - max(here, turn.n_cached), turn.n_prompt)
+        here = max(self.common[1] if self.common is not None else 0, turn.n_cached)
+        if not is_costly_loss(turn.n_known - here, turn.n_prompt):
+            return False
+        place = best_elsewhere(self.run, turn.selection, turn.slot) if turn.selection is not None else None
+        return place is None or is_costly_loss(min(turn.n_known, place.resume_once) - here, turn.n_prompt)
 
     @lazy
     def only_appends_unseen(self) -> bool:
