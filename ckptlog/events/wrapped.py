@@ -30,7 +30,11 @@ PROOFS = 2
 #: ways to put pieces together that are kept: with the space at which the line was broken, or without it
 _MOST_WAYS = 12
 #: distinct shapes of which it is remembered whether the grammar reads them
-_MOST_KNOWN = 5_000
+_MOST_KNOWN = 50_000
+#: distinct shapes that the grammar is asked about (some tenths of a millisecond each) for nothing, and for each line that
+#: is mended: where there are more, text that someone chose is in them, and the log is taken for one that is not wrapped
+MOST_ASKED = 5_000
+ASKED_EACH = 50
 
 #: joins tried in vain (each of which may cost milliseconds) after which a log is taken for one that is not wrapped
 MOST_VAIN = 100
@@ -59,6 +63,8 @@ class Rejoiner:
         #: lines of which the last number was taken
         self.n_cut = 0
         self._vain = 0
+        #: shapes known when the last place was done (a place at a chunk's end is looked at twice)
+        self._asked = 0
         self._open = True
         self._held: Chunk | None = None
         #: the line up to which widths are known; the widest, and the shapes of lines as wide that the grammar does not read
@@ -141,11 +147,13 @@ class Rejoiner:
             elif self._is_cut(line, width):
                 told[at] = _OPEN_NUMBER.sub("", line)
                 self.n_cut += 1
+            self._asked = len(self._known)
         return None
 
     @property
     def _in_vain(self) -> bool:
-        return self._vain > max(MOST_VAIN, self.n_joined)
+        mended = self.n_joined + self.n_cut
+        return self._vain > max(MOST_VAIN, self.n_joined) or self._asked >= max(MOST_ASKED, ASKED_EACH * mended)
 
     def _measure(self, line: str, width: int, number: int) -> None:
         if number <= self._seen:

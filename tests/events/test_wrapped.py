@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ckptlog.events.wrapped import MOST_WIDTH, Rejoiner
+from ckptlog.events.wrapped import MOST_ASKED, MOST_WIDTH, Rejoiner
 from ckptlog.intake.reader import Chunk
 from tests.analysis.consistency import FIGURES
 
@@ -160,6 +160,25 @@ def test_the_first_line_that_no_terminal_shows_ends_it() -> None:
     (found,) = mender.feed(chunk(lines))
     assert found.lines.to_list() == lines
     assert found.raw is None
+
+
+@pytest.mark.parametrize("size", [10_000, 97])
+def test_text_that_someone_chose_is_not_asked_about_without_end(size: int) -> None:
+    """A request's words may make each line another one, as wide as the one before."""
+    asked: list[str] = []
+
+    def tell(line: str) -> tuple[str, str]:
+        asked.append(line)
+        return ("event", "release") if line.endswith("truncated = 0") else ("text", "exception")
+
+    letters = "abcdefghij"
+    lines = [f"srv  operator(): got exception: {''.join(letters[int(digit)] for digit in f'{n:012d}')}" for n in range(MOST_ASKED + 3_000)]
+    wrapped = ["slot release: task 7 | n_tokens = 1", "23, truncated = 0"]
+    lines += wrapped
+    mender = Rejoiner(tell)
+    chunks = [chunk(lines[at : at + size], at + 1) for at in range(0, len(lines), size)]
+    assert lines_of(list(mender.through(chunks))) == lines
+    assert len(asked) == MOST_ASKED
 
 
 def test_a_server_s_own_log_passes_untouched(recorded: Callable[[str], Any], log_name: str) -> None:
