@@ -13,7 +13,7 @@ from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
 from ckptlog.report.healthy import healthy
-from ckptlog.report.incidents import failed_request_words, failed_requests
+from ckptlog.report.incidents import failed_request_words, failed_requests, incident_notes
 from ckptlog.report.loss import loss
 from ckptlog.report.notes import notes
 from ckptlog.report.picture import LEGEND, picture
@@ -108,7 +108,8 @@ def _hidden_level(what: Digest) -> list[str]:
 
 def _verdict(what: Digest) -> list[str]:
     if not what.turns:
-        return ["**No turn to show.**"]
+        told = [escape(note) for note in incident_notes(what.report)]
+        return ["**No turn to show.**", *([""] if told else []), *told]
     told = [escape(note) for note in notes(what)]
     if what.unshared:
         told.append(escape(unshared_words(what)))

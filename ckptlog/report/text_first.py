@@ -9,6 +9,7 @@ from rich.text import Text
 from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding
 from ckptlog.report.healthy import healthy
+from ckptlog.report.incidents import incident_notes
 from ckptlog.report.notes import notes, other_notes
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text
@@ -32,6 +33,7 @@ def add_verdict(page: Page, what: Digest) -> None:
     """The worst finding, its cost and the one thing to do; the others in a line each."""
     if not what.turns:
         page.para("No turn to show.", style="bold")
+        _told_beside(page, incident_notes(what.report))
     elif what.findings:
         _failures(page, what)
     elif what.head_changed:
