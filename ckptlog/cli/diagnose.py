@@ -63,7 +63,6 @@ def diagnose(
     from ckptlog.report.nothing import nothing_to_judge
 
     analysis = read(logs, max_bytes, quiet=output_format is Format.json, partial=partial)
-    empty = nothing_to_judge(analysis)
     report, selection = analysis.report, None
     if where is not None:
         from ckptlog.report.select import selected
@@ -73,6 +72,7 @@ def diagnose(
         from ckptlog.report.redact import redacted
 
         report = redacted(report)
+    empty = nothing_to_judge(analysis, report)
     for sentence in empty:
         tell(sentence)
     if output_format is Format.json:

@@ -7,7 +7,7 @@ import re
 from ckptlog.analysis import Analysis
 from ckptlog.grammar import messages
 from ckptlog.intake.unwrap import heads_in
-from ckptlog.records import IncidentRecord
+from ckptlog.records import IncidentRecord, Report
 from ckptlog.report.router import is_router_only
 from ckptlog.report.safe import shorten
 from ckptlog.report.words import source_name
@@ -24,17 +24,20 @@ _LINES_OF_USAGE = 8
 _WORDS = 200
 
 
-def nothing_to_judge(analysis: Analysis) -> list[str]:
-    """A sentence for every source without a turn; empty if each has one."""
+def nothing_to_judge(analysis: Analysis, shown: Report | None = None) -> list[str]:
+    """A sentence for every source without a turn; empty if each has one.
+
+    What happened is told from ``shown``, the report that is shown of it, where that is another one (redacted).
+    """
     with_turns = {turn.source for turn in analysis.report.turns}
     return [
-        f"{source_name(source)} {_what_it_is(analysis, index)}"
+        f"{source_name(source)} {_what_it_is(analysis, shown or analysis.report, index)}"
         for index, source in enumerate(analysis.report.sources)
         if index not in with_turns
     ]
 
 
-def _what_it_is(analysis: Analysis, index: int) -> str:
+def _what_it_is(analysis: Analysis, shown: Report, index: int) -> str:
     source = analysis.report.sources[index]
     if source.bytes == 0 or source.lines == 0:
         return "is empty"
@@ -43,7 +46,7 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
             "holds only a router's own lines; the lines of its children, where the turns are, come on the "
             "router's standard output: capture both streams (> server.log 2>&1)"
         )
-    incident = _incident(analysis, index)
+    incident = _incident(shown, index)
     if incident is not None:
         words = f": {shorten(incident.message, _WORDS)}" if incident.message else ""
         first, _, rest = incident.says.partition(". ")
@@ -74,9 +77,9 @@ def _what_it_is(analysis: Analysis, index: int) -> str:
     return "holds no line of a llama-server"
 
 
-def _incident(analysis: Analysis, index: int) -> IncidentRecord | None:
+def _incident(report: Report, index: int) -> IncidentRecord | None:
     """What happened instead of turns: the last thing that ended a server, else the first request that failed."""
-    found = [each for run in analysis.report.runs if run.source == index for each in run.incidents]
+    found = [each for run in report.runs if run.source == index for each in run.incidents]
     ends = [each for each in found if each.kind in ("start-failed", "server-ended")]
     return ends[-1] if ends else next((each for each in found if each.kind == "request-failed"), None)
 

@@ -50,7 +50,7 @@ _IPV6 = re.compile(
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 #: endpoints of the server look like paths and say nothing about anyone
 _ENDPOINT = re.compile(
-    r"/(?:v1|slots|health|props|metrics|completions?|infill|tokenize|detokenize|embeddings?|rerank|api)\b"
+    r"/(?:v1|slots(?!/\D)|health|props|metrics|completions?|infill|tokenize|detokenize|embeddings?|rerank|api)\b"
 )
 #: a space may stand inside a folder's name, so only before a further slash
 _UNIX_PATH = re.compile(
@@ -65,9 +65,13 @@ _MESSAGE_KEYS = frozenset({"msg", "message", "log", "MESSAGE"})
 _LOG_KEYS = _MESSAGE_KEYS | {"type", "time", "level", "ts", "timestamp", "stream", "function", "line", "tid"}
 _LOG_WORD = re.compile(r"log|debug|info|warn|warning|error|stdout|stderr|[\d.:TZ+-]*", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[a-z]+-\d+>")
+#: behind these stands what a request was answered with, or a piece of a template
+_ANSWER = re.compile(r"got exception:|, error:|http client error:|chat template parsing error:")
+#: the address that a server could not have
+_ADDRESS = re.compile(r"(?:couldn't bind HTTP server socket, hostname:|couldn't start HTTP listener on) *([^\s,]+)")
+#: a file's name as libllama prints it: without quotes, and any text may be in it
+_OPENING = re.compile(r"(?<=failed to open )(?![\"'<]|GGUF file)(.+)(?=: )")
 #: causes whose sentence repeats what the server said, which may repeat what a client sent
-#: behind these stands what a request was answered with
-_ANSWER = re.compile(r"got exception:|, error:|http client error:")
 _QUOTES_SERVER = frozenset({"server-error"})
 #: a log line may be megabytes; a report that is to be posted needs no more of it than this
 _LINE_LIMIT = 2000
@@ -131,11 +135,16 @@ class _Redactor:
         wrapper = _WRAPPER.match(text)
         if wrapper:
             text = text[wrapper.end() :]
-        text = _JOURNAL.sub("", text)
+        return self.said(_JOURNAL.sub("", text))
+
+    def said(self, text: str) -> str:
+        """What the server said, without what stands before it: dumps and bodies become placeholders."""
+        text = shorten(text, _LINE_LIMIT)
         for pattern in (_DUMP, _BODY):
             found = pattern.search(text)
             if found and found[2].strip():
                 text = f"{text[: found.start(2)]}{self._placeholders.name('text', found[2])}"
+        text = _OPENING.sub(self._replacing("path"), text)
         return self._quoted(self._names(text), _QUOTED)
 
     def _field(self, key: str, value: object) -> object:
@@ -154,6 +163,17 @@ class _Redactor:
         """A line of the log without what an answer says in it."""
         found = _ANSWER.search(text)
         return text if found is None else f"{text[: found.end()]} {self._placeholders.name('text', text[found.end() :])}"
+
+    def of_server(self, message: str | None, text: str) -> tuple[str | None, str]:
+        """Words of the server's on itself, and the line that they stand on."""
+        if "chat template parsing error:" in text:
+            return self.prompt(message), self.line(self.without_answer(text))
+        found = _ADDRESS.search(text)
+        if found is not None and _IPV4.fullmatch(found[1]) is None:
+            name = self._placeholders.name("host", found[1])
+            message = message and message.replace(found[1], name)
+            text = f"{text[: found.start(1)]}{name}{text[found.end(1) :]}"
+        return self.said(message or "") or None, self.line(text)
 
     def path(self, text: str) -> str:
         return self._literals.get(text) or self._placeholders.name("log", text)
@@ -235,7 +255,7 @@ def redacted(report: Report) -> Report:
                     name = redactor.model(message) or ""
                 message, text = name or None, redactor.line(text.replace(f"name={message}", f"name={name}"))
             case _:
-                message, text = redactor.line(message or "") or None, redactor.line(text)
+                message, text = redactor.of_server(message, text)
         return replace(record, message=message, text=text)
 
     def run(record: RunRecord) -> RunRecord:

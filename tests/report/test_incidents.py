@@ -90,3 +90,49 @@ def test_many_different_ones_are_counted(tmp_path: Path) -> None:
     assert len(run.incidents) == 33
     assert sum(each.count for each in run.incidents) == 200
     assert (run.incidents[-1].message, run.incidents[-1].lines) == (None, (33, 200))
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        (
+            "llama_state_seq_load_file: error loading sequence state file: failed to open /slots/notes of jane: No such file or directory",
+            "failed to open <path-1>: No such file or directory",
+        ),
+        ("srv  llama_server: couldn't bind HTTP server socket, hostname: janes-box, port: 8080", "<host-1>, port: 8080"),
+        ("srv  llama_server: couldn't start HTTP listener on janes-box", "<host-1>"),
+        ("srv          init: init: chat template parsing error: unexpected 'jane'", "<text-1>"),
+        ("llama_model_load: error loading model: failed to open /models/of jane.gguf: Permission denied", "failed to open <path-1>: Permission denied"),
+    ],
+)  # fmt: skip
+def test_what_is_posted_has_no_file_s_or_host_s_name(tmp_path: Path, line: str, left: str) -> None:
+    log = tmp_path / "server.log"
+    slot = "srv    send_error: task id = 5, error: Unable to restore slot: No available space in KV cache or invalid slot save file\n"
+    exits = "srv  llama_server: exiting due to model loading error\n"
+    loads = "0.00.300.000 I srv    load_model: loading model 'x.gguf'\n"
+    log.write_text(f"{loads}0.00.318.476 E {line}\n0.00.318.500 E {slot if 'state file' in line else exits}")
+    (run,) = redacted(ckptlog.analyze(log).report).runs
+    (found,) = run.incidents
+    assert found.message == left
+    assert "jane" not in f"{found.text} {found.says}"
+
+
+def test_what_is_posted_has_the_server_s_words_whole(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    words = "No available space in KV cache or invalid slot save file"
+    log.write_text(f"srv    send_error: task id = 5, error: Unable to restore slot: {words}\n")
+    assert redacted(ckptlog.analyze(log).report).runs[0].incidents[0].message == words
+
+
+def test_what_happened_is_told_where_no_turn_is_shown() -> None:
+    report = ckptlog.analyze(FOLDER / "10434" / "fail-draft-lv3.log.gz").report
+    assert "**No turn to show.**\n\nThe server did not start: the draft model could not be loaded" in render_markdown(report)
+    told = "\n".join(line.plain for line in render_text(report))
+    assert "Note The server did not start: the draft model could not be loaded" in told
+
+
+def test_what_a_log_without_a_turn_is_has_no_names_where_the_report_has_none() -> None:
+    analysis = ckptlog.analyze(FOLDER / "10434" / "fail-draft-lv3.log.gz")
+    (plain,), (private,) = nothing_to_judge(analysis), nothing_to_judge(analysis, redacted(analysis.report))
+    assert ".gguf" in plain
+    assert ".gguf" not in private.removeprefix(str(FOLDER))
