@@ -71,8 +71,6 @@ _ANSWER = re.compile(r"got exception:|, error:|http client error:|chat template 
 _ADDRESS = re.compile(r"(?:couldn't bind HTTP server socket, hostname:|couldn't start HTTP listener on) *([^\s,]+)")
 #: a file's name as libllama prints it: without quotes, and any text may be in it
 _OPENING = re.compile(r"(?<=failed to open )(?![\"'<]|GGUF file)(.+)(?=: )")
-#: causes whose sentence repeats what the server said, which may repeat what a client sent
-_QUOTES_SERVER = frozenset({"server-error"})
 #: a log line may be megabytes; a report that is to be posted needs no more of it than this
 _LINE_LIMIT = 2000
 
@@ -280,7 +278,8 @@ def redacted(report: Report) -> Report:
         return replace(record, old=redactor.prompt(record.old), new=redactor.prompt(record.new))
 
     def turn(record: TurnRecord) -> TurnRecord:
-        quotes = record.cause in _QUOTES_SERVER
+        # what the server said of an error may repeat what a client sent
+        quotes = record.outcome == "error"
         return replace(
             record,
             mismatch=mismatch(record.mismatch),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
+import ckptlog
 from ckptlog.records import Evidence, Fix, MismatchRecord, Report
 from ckptlog.report.as_json import render_json
 from ckptlog.report.redact import redacted
 from ckptlog.report.text import render_text
 
-from .build import a_report, a_run, a_source, a_turn, an_evicted_turn, evicted
+from .build import a_report, a_run, a_source, an_evicted_turn, evicted
 
 SECRETS = [
     "my secret plan",
@@ -108,9 +111,19 @@ def test_advice_keeps_its_own_quotes() -> None:
     assert after.explanation == turn.explanation
 
 
-def test_what_the_server_said_is_no_advice() -> None:
-    turn = a_turn(outcome="error", cause="server-error", explanation='It said: no field "jane doe".')
-    assert "jane" not in redacted(a_report([turn])).turns[0].explanation
+def test_what_the_server_said_is_no_advice(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "slot launch_slot_: id  0 | task 7 | processing task, is_child = 0\n"
+        'srv    send_error: task id = 7, error: no field "jane doe"\n'
+        "slot      release: id  0 | task 7 | stop processing: n_tokens = 910, truncated = 0\n"
+    )
+    report = ckptlog.analyze(log).report
+    (turn,) = report.turns
+    assert (turn.outcome, "jane" in turn.explanation) == ("error", True)
+    (turn,) = redacted(report).turns
+    assert "jane" not in turn.explanation
+    assert not [evidence.text for evidence in turn.evidence if "jane" in evidence.text]
 
 
 def test_a_json_line_keeps_its_keys_and_loses_its_texts() -> None:
