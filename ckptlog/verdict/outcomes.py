@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from ckptlog.records import Basis, Outcome
+from ckptlog.records import HEALTHY, Basis, Outcome
 from ckptlog.replay.loss import HARMLESS_TOKENS, NOTHING_CACHED, is_costly_loss
 from ckptlog.timeline.course import error_missing, prompt_start_seen, refused, shift_missing
 from ckptlog.timeline.model import Run, Shift, Turn
@@ -19,9 +19,6 @@ from ckptlog.verdict.case import Case
 
 #: a refused prompt up to this ratio of the limit is a near miss
 NEAR_MISS = 1.1
-
-#: how a prompt's beginning may be come by without a loss
-HEALTHY = frozenset({"reused", "restored", "cold"})
 
 
 class Judged(msgspec.Struct):
