@@ -164,8 +164,12 @@ class Analyzer:
 
     def run_records(self) -> list[RunRecord]:
         named = writers_told(self.runs)
-        mixed = {tracker.source for tracker in self._trackers if tracker.clock_falls or tracker.torn}
-        return [run_record(run, named, mixed) for run in self.runs]
+        return [run_record(run, named, self.mixed) for run in self.runs]
+
+    @property
+    def mixed(self) -> set[int]:
+        """The sources into which several servers seem to write, by number."""
+        return {tracker.source for tracker in self._trackers if tracker.clock_falls or tracker.torn}
 
     def checkpoint_records(self) -> list[CheckpointRecord]:
         return [checkpoint_record(c) for run in self.runs for c in run.checkpoints]

@@ -183,9 +183,14 @@ def run_record(run: Run, named: Collection[int] = (), mixed: Collection[int] = (
         incidents=[
             incident_record(run, each)
             for each in sorted(run.incidents, key=lambda one: one.line)
-            if each.how != "unsaid" or run.source not in mixed
+            if is_told(run, each, mixed)
         ],
     )
+
+
+def is_told(run: Run, incident: Incident, mixed: Collection[int]) -> bool:
+    """Not an end that only another start shows, in a source into which several servers seem to write (``mixed``)."""
+    return incident.how != "unsaid" or run.source not in mixed
 
 
 def incident_record(run: Run, incident: Incident) -> IncidentRecord:

@@ -67,7 +67,6 @@ class OtherConversation(NothingInCommon):
     certain_only = False
 
 
-
 class SlotSwapped(CauseRule):
     """Another conversation was loaded into the slot while it was at work
 

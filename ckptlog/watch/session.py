@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from ckptlog.analysis import Analysis, Analyzer
-from ckptlog.analysis.to_records import incident_record
+from ckptlog.analysis.to_records import incident_record, is_told
 from ckptlog.intake.follow import Idle, Piece, Replaced
 from ckptlog.intake.reader import Feeder
 from ckptlog.intake.sources import Source
@@ -88,7 +88,8 @@ class Session:
         runs = self.analyzer.tracker.runs[-_RUNS:]
         for run in runs:
             told = self._told.get(run.no, 0)
-            found += (incident_sentence(incident_record(run, e), f"line {e.line:,}") for e in run.incidents[told:])
+            new = (each for each in run.incidents[told:] if is_told(run, each, self.analyzer.mixed))
+            found += (incident_sentence(incident_record(run, each), f"line {each.line:,}") for each in new)
         self._told = {run.no: len(run.incidents) for run in runs}
         return found
 

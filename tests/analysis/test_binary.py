@@ -15,6 +15,7 @@ import pytest
 import ckptlog
 from ckptlog.records import IncidentRecord, Report, TurnRecord
 from ckptlog.verdict.judge import NOT_ENDED
+from ckptlog.watch.session import Session
 
 FOLDER = Path(__file__).parents[1] / "data" / "binary"
 LOGS = sorted(FOLDER.rglob("*.log.gz"))
@@ -199,3 +200,7 @@ def test_two_servers_that_write_into_one_file(tmp_path: Path) -> None:
     report = ckptlog.analyze(log).report
     assert report.warnings
     assert [each for run in report.runs for each in run.incidents if each.kind == "server-ended"] == []
+    follower = Session(str(log), lambda turn: None)
+    follower.take(log.read_bytes())
+    follower.finish()
+    assert follower.news() == []
