@@ -9,18 +9,20 @@ import msgspec
 from ckptlog.events import Event
 from ckptlog.records import Ended, IncidentKind
 from ckptlog.timeline.last_words import crash_of
-from ckptlog.timeline.limits import MAX_INCIDENTS, MAX_WORDS
+from ckptlog.timeline.limits import MAX_INCIDENTS, MAX_START_ERRORS, MAX_WORDS
 from ckptlog.timeline.model import Incident, Quote, Run
 
 #: libllama's words on a model, and on a slot's file, that can't be read
 LOAD_ERROR = "model_load_error"
 OF_FILES = frozenset({LOAD_ERROR, "state_file_error"})
 
-#: a start's errors by how much they tell of the reason, by the grammar's wording (`exiting_*` only says that it is over)
+#: a start's errors by how much they tell of the reason, by the grammar's wording
 _TELLING = (
     "bind", "listener", "template", "opening", "loading", "multimodal", "draft", "speculative", "router", "on_startup", "model",
-    "mtp_context", "draft_context", "speculator", "context", "http", "exiting_http", "exiting_model",
+    "mtp_context", "draft_context", "speculator", "context", "http",
 )  # fmt: skip
+#: those that only say that it is over, the beginning of their wording
+_OVER = "exiting"
 
 #: those that say why a file could not be read, and not what for
 OF_LIBRARY = frozenset({"opening", "loading"})
@@ -52,8 +54,21 @@ def _alike(a: Incident, b: Incident) -> bool:
 
 def take_start_error(run: Run, incident: Incident) -> None:
     """A line that may tell why the server does not start; some are tried again, and then it does."""
-    if len(run.start_errors) < len(_TELLING):
+    if len(run.start_errors) < MAX_START_ERRORS:
         run.start_errors.append(incident)
+
+
+def says_over(wording: str) -> bool:
+    """Does an error of the start say that the process ends for it?"""
+    return wording.startswith(_OVER)
+
+
+def _tells(error: Incident) -> int:
+    """The place of an error of the start among the others, the most telling first."""
+    how = error.how or ""
+    if how in _TELLING:
+        return _TELLING.index(how)
+    return len(_TELLING) + says_over(how)
 
 
 def take_file_error(run: Run, e: Event) -> None:
@@ -69,7 +84,7 @@ def take_file_error(run: Run, e: Event) -> None:
 def start_over(run: Run) -> None:
     """The process ends, or says that it does: it did not start if something had failed, and nothing was loaded."""
     if run.start_errors and not run.loaded and not run.n_turns:
-        errors = sorted(run.start_errors, key=lambda each: _TELLING.index(each.how or ""))
+        errors = sorted(run.start_errors, key=_tells)
         own = [each for each in errors if each.how not in OF_LIBRARY]
         if own:
             last = max(each.last_line for each in errors)

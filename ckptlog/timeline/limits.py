@@ -44,6 +44,8 @@ MAX_BETWEEN = 4096
 #: different things outside of turns that are told apart in one run, and characters of their words
 MAX_INCIDENTS = 32
 MAX_WORDS = 400
+#: errors of one start
+MAX_START_ERRORS = 18
 #: characters of a line that are kept as evidence
 MAX_QUOTE = 10_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckptlog.events import Event
-from ckptlog.timeline.incidents import answer_of, incident, start_over, take_start_error, tell
+from ckptlog.timeline.incidents import answer_of, incident, says_over, start_over, take_start_error, tell
 from ckptlog.timeline.limits import MAX_WAITING
 from ckptlog.timeline.refusals import reason_of
 from ckptlog.timeline.stream_state import StreamState
@@ -37,7 +37,7 @@ class IncidentMessages(StreamState):
         reason = e.f.get("reason")
         message = None if reason is None else str(reason).strip().rstrip("'")
         take_start_error(run, incident("start-failed", e.line, e.text, message=message, how=e.of.wording))
-        if e.of.wording.startswith("exiting"):
+        if says_over(e.of.wording):
             start_over(run)
 
     def _unplaced(self, task: int, e: Event) -> None:

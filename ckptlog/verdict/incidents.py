@@ -6,7 +6,8 @@ from ckptlog.timeline.model import Incident, Run
 from ckptlog.verdict.crash import why_ended
 
 #: by the grammar's wording of the error that tells most
-_NOT_STARTED = {
+NOT_STARTED = {
+    **dict.fromkeys(("model", "exiting_model", "opening", "loading"), "the model could not be loaded."),
     "bind": (
         "it could not listen at its address. Another program has the port (perhaps a server that is still running), or the "
         "address is none of this machine's."
@@ -25,7 +26,8 @@ _NOT_STARTED = {
     "on_startup": "the router could not load the models it was to begin with.",
     "context": "there was no context to be had for the model: an adapter or a setting that does not fit it, or no memory for -c.",
 }
-_NO_MODEL = "the model could not be loaded."
+#: a wording that has none of these yet
+_OTHERWISE = "an error of its start ended it."
 
 
 def incident_says(run: Run, incident: Incident) -> str:
@@ -38,7 +40,7 @@ def incident_says(run: Run, incident: Incident) -> str:
                 "started anew. Look at the system's log (out of memory?), unless another server began to write into the same file."
             )
         case "start-failed":
-            return f"{who} did not start: {_NOT_STARTED.get(incident.how or '', _NO_MODEL)}"
+            return f"{who} did not start: {NOT_STARTED.get(incident.how or '', _OTHERWISE)}"
         case "request-failed" if incident.how == "task":
             return "A request was answered with an error, and there is no turn of it in the log."
         case "request-failed" if incident.how == "proxy":

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 import ckptlog
+from ckptlog.grammar import messages
 from ckptlog.report.incidents import incident_notes
 from ckptlog.report.markdown import render_markdown
 from ckptlog.report.nothing import nothing_to_judge
 from ckptlog.report.redact import redacted
 from ckptlog.report.text import render_text
+from ckptlog.timeline.incidents import incident, start_over, take_start_error
+from ckptlog.timeline.model import Run
+from ckptlog.verdict.incidents import NOT_STARTED, incident_says
 
 FOLDER = Path(__file__).parents[1] / "data" / "binary"
 
@@ -136,3 +140,18 @@ def test_what_a_log_without_a_turn_is_has_no_names_where_the_report_has_none() -
     (plain,), (private,) = nothing_to_judge(analysis), nothing_to_judge(analysis, redacted(analysis.report))
     assert ".gguf" in plain
     assert ".gguf" not in private.removeprefix(str(FOLDER))
+
+
+@pytest.mark.parametrize("kind", ["start_error", "model_load_error"])
+def test_each_error_of_a_start_is_said_in_words(kind: str) -> None:
+    assert {wording.name for wording in messages().kinds[kind].wordings} <= NOT_STARTED.keys()
+
+
+def test_an_error_without_words_yet_is_told_all_the_same() -> None:
+    run = Run(0, 0, 1, 3)
+    for line, how in enumerate(("exiting_model", "of_a_later_build", "model"), 1):
+        take_start_error(run, incident("start-failed", line, "", message=how, how=how))
+    start_over(run)
+    (told,) = run.incidents
+    assert (told.message, told.how) == ("model", "model")
+    assert "an error of its start ended it" in incident_says(run, incident("start-failed", 1, "", how="of_a_later_build"))
