@@ -183,7 +183,7 @@ class Digest:
 
     @cached_property
     def process_ended(self) -> bool:
-        """Did a server's process crash while it was idle?"""
+        """Did a server's process crash while it was at work on no turn?"""
         return any(each.kind == "server-ended" for run in self.report.runs for each in run.incidents)
 
     @cached_property
@@ -193,7 +193,7 @@ class Digest:
 
     @cached_property
     def cancelled(self) -> list[Numbered]:
-        """Turns whose client went away before the answer was complete."""
+        """Turns that ended without a complete answer and by no fault: the client went away, or the server was stopped."""
         return [item for item in self.turns if item.turn.outcome == "cancelled"]
 
     @cached_property

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from ckptlog.records import IncidentRecord, Report, RunRecord
 from ckptlog.report.words import plural
 
+#: kinds that end a server
+ENDS = ("start-failed", "server-ended")
 #: of a kind that is told one by one
 _EACH = 3
 
@@ -15,7 +17,7 @@ _EACH = 3
 def incident_notes(report: Report) -> Iterator[str]:
     """What a person must be told of beside the turns, a note or two a kind."""
     found = [(run, each) for run in report.runs for each in run.incidents]
-    for kind in ("start-failed", "server-ended", "slot-file-failed"):
+    for kind in (*ENDS, "slot-file-failed"):
         these = [(run, each) for run, each in found if each.kind == kind]
         for run, each in these[:_EACH]:
             yield _one(report, run, each)
@@ -50,7 +52,7 @@ def ends(report: Report) -> list[str]:
         _one(report, run, each).rstrip(".")
         for run in report.runs
         for each in run.incidents
-        if each.kind in ("start-failed", "server-ended")
+        if each.kind in ENDS
     ]
 
 

@@ -255,7 +255,10 @@ def _without_turn(what: Digest) -> list[str]:
     if sum(each.count for _, each in failed) < 2:
         return []
     lines = ["## Requests that reached no slot", ""]
-    return [*lines, *(f"- {escape(failed_request_words(what.report, run, each))}" for run, each in failed[:_REQUESTS_SHOWN])]
+    lines += (f"- {escape(failed_request_words(what.report, run, each))}" for run, each in failed[:_REQUESTS_SHOWN])
+    if len(failed) > _REQUESTS_SHOWN:
+        lines.append(f"- and {plural(len(failed) - _REQUESTS_SHOWN, 'other error')}")
+    return lines
 
 
 def _untold(what: Digest) -> list[str]:

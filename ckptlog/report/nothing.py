@@ -8,6 +8,7 @@ from ckptlog.analysis import Analysis
 from ckptlog.grammar import messages
 from ckptlog.intake.unwrap import heads_in
 from ckptlog.records import IncidentRecord, Report
+from ckptlog.report.incidents import ENDS, incident_sentence
 from ckptlog.report.router import is_router_only
 from ckptlog.report.safe import shorten
 from ckptlog.report.words import source_name
@@ -48,10 +49,7 @@ def _what_it_is(analysis: Analysis, shown: Report, index: int) -> str:
         )
     incident = _incident(shown, index)
     if incident is not None:
-        words = f": {shorten(incident.message, _WORDS)}" if incident.message else ""
-        first, _, rest = incident.says.partition(". ")
-        also = f". {rest.rstrip('.')}" if rest else ""
-        return f"holds no turn. {first.rstrip('.')} (line {incident.lines[0]}{words}){also}"
+        return f"holds no turn. {incident_sentence(incident, f'line {incident.lines[0]:,}').rstrip('.')}"
     lines = [analysis.line(index, number) or "" for number in range(1, min(source.lines, _LOOKED_AT) + 1)]
     runs = any(run.source == index for run in analysis.report.runs)
     strange = source.unknown_slot_lines + source.drifted_lines
@@ -80,7 +78,7 @@ def _what_it_is(analysis: Analysis, shown: Report, index: int) -> str:
 def _incident(report: Report, index: int) -> IncidentRecord | None:
     """What happened instead of turns: the last thing that ended a server, else the first request that failed."""
     found = [each for run in report.runs if run.source == index for each in run.incidents]
-    ends = [each for each in found if each.kind in ("start-failed", "server-ended")]
+    ends = [each for each in found if each.kind in ENDS]
     return ends[-1] if ends else next((each for each in found if each.kind == "request-failed"), None)
 
 

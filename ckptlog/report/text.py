@@ -121,7 +121,7 @@ def _without_turn(page: Page, what: Digest) -> None:
     for run, each in failed[:_REQUESTS_SHOWN]:
         page.para(safe_text(failed_request_words(what.report, run, each)), first="- ", limit=HEADLINE_LINES)
     if len(failed) > _REQUESTS_SHOWN:
-        page.para(f"- and {len(failed) - _REQUESTS_SHOWN} other errors")
+        page.para(f"- and {plural(len(failed) - _REQUESTS_SHOWN, 'other error')}")
     page.blank()
 
 

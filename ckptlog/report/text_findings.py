@@ -195,7 +195,7 @@ def not_answered_words(what: Digest) -> str:
 
 
 def cancelled_words(what: Digest) -> str:
-    """Of a client that went away: which turns, and how far the first of them had come."""
+    """Of requests that ended without an answer: which turns, and who ended the first of them, and how far it had come."""
     first = what.cancelled[0].turn
     who = "" if shows(first, "broken-off") or shows(first, "server-stopped") else "the client had gone. "
     of_first = "Of the first: " if len({item.turn.explanation for item in what.cancelled}) > 1 else ""

@@ -17,6 +17,8 @@ from ckptlog.timeline.incidents import incident, start_over, take_start_error
 from ckptlog.timeline.model import Run
 from ckptlog.verdict.incidents import NOT_STARTED, incident_says
 
+from .build import a_turn
+
 FOLDER = Path(__file__).parents[1] / "data" / "binary"
 
 
@@ -53,8 +55,8 @@ def test_the_first_word_is_of_the_process_that_ended() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("fail-port-lv3", "holds no turn. The server did not start: it could not listen at its address (line 7: 127.0.0.1, port: "),
-        ("fail-draft-lv3", "The server did not start: the draft model could not be loaded (line 7: failed to open "),
+        ("fail-port-lv3", "holds no turn. The server did not start: it could not listen at its address (line 7): 127.0.0.1, port: "),
+        ("fail-draft-lv3", "The server did not start: the draft model could not be loaded (line 7): failed to open "),
         ("fail-flag-lv3", "no server starts: error: invalid argument: --no-such-flag"),
     ],
 )
@@ -92,6 +94,11 @@ def test_many_different_ones_are_counted(tmp_path: Path) -> None:
     log.write_text("".join(f'srv    operator(): got exception: {{"code":400,"message":"{each}"}}\n' for each in words))
     (run,) = ckptlog.analyze(log).report.runs
     assert len(run.incidents) == 33
+    report = ckptlog.analyze(log).report
+    report.turns = [a_turn()]
+    assert "- and 23 other errors" in "\n".join(line.plain for line in render_text(report))
+    assert render_markdown(report).count("\n- line ") == 20
+    assert "\n- and 13 other errors" in render_markdown(report)
     assert sum(each.count for each in run.incidents) == 200
     assert (run.incidents[-1].message, run.incidents[-1].lines) == (None, (33, 200))
 
