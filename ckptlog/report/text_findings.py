@@ -173,7 +173,7 @@ def unshared_advice(what: Digest) -> str:
         # what lost its slot is kept in RAM, all of it, and the server looked there
         return (
             "Nothing, if these were new conversations: what is new has to be read once. If they were not, the client "
-            "changes the beginning of its prompt: clocks, ids and file lists belong at its end."
+            "changes the beginning of its prompt: clocks, ids and file lists belong in the last user message."
         )
     more = f"--cache-ram {int(limit * 2) or 8192}; now {f'{limit:,.0f} MiB' if limit else 'off'}"
     words = (
@@ -181,7 +181,7 @@ def unshared_advice(what: Digest) -> str:
         f"each a slot of its own ({flags})."
     )
     if any(_perhaps_rewritten(item.turn) for item in what.unshared):
-        words += " If the client changes the beginning of its prompt (a clock, an id), move that to its end."
+        words += " If the client changes the beginning of its prompt (a clock, an id), move that into the last user message."
     return words
 
 

@@ -72,9 +72,9 @@ class BeforeFirstBoundary(CauseRule):
     conversation, the first user message's included.
 
     What to do: keep the beginning of the prompt the same from request to request. Clocks, session ids,
-    directory listings, memories and reordered tool schemas belong at the end of the prompt, best in the last
-    user message. Gemma's template puts the system prompt into the first user message, so the first boundary is
-    token 1: there a new chat with the same system prompt can't be resumed either.
+    directory listings and memories belong in the last user message, tools in the same order each time. Gemma's
+    template puts the system prompt into the first user message, so the first boundary is token 1: there a new chat
+    with the same system prompt can't be resumed either.
 
     With only a few tokens in common the log can't tell a rewritten beginning from another conversation that
     begins with the same words; the lengths decide which is told first, and the text names both.

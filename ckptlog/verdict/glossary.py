@@ -159,7 +159,7 @@ FIXES: dict[str, str] = {
     "keep-the-head-stable": """
         Send the beginning of the prompt unchanged
 
-        Clocks, ids, file lists and memories belong at the end of the prompt.""",
+        Clocks, ids, file lists and memories belong in the last user message.""",
     "split-long-messages": """
         Put what stays the same into messages of its own
 

@@ -345,7 +345,7 @@ def test_what_may_be_a_changed_head_is_not_called_another_conversation() -> None
     text = flowing(analyze(log).report)
     assert "Nothing failed in 4 turns, but little was reused." in text
     assert "another conversation, or the same with another beginning (569 tokens processed)." in text
-    assert "If the client changes the beginning of its prompt (a clock, an id), move that to its end." in text
+    assert "If the client changes the beginning of its prompt (a clock, an id), move that into the last user message." in text
     assert "2+ lost" in text
     assert "(at least 2 tokens processed again in all)" in text
 
