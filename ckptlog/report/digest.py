@@ -187,6 +187,11 @@ class Digest:
         return any(each.kind == "server-ended" for run in self.report.runs for each in run.incidents)
 
     @cached_property
+    def failed_outside(self) -> bool:
+        """Did anything fail outside of turns? (A router that makes room for a model does what it is told to.)"""
+        return any(each.kind != "model-unloaded" for run in self.report.runs for each in run.incidents)
+
+    @cached_property
     def unended(self) -> list[Numbered]:
         """Turns that were at work where the log ends."""
         return [item for item in self.turns if NOT_ENDED in item.turn.missing]

@@ -52,4 +52,6 @@ def healthy(what: Digest) -> Healthy:
         fixes = what.cancelled[0].turn.fixes
         return Healthy(f"Nothing failed in {turns}, but {not_answered_words(what)}.", False, True, fixes[0].text if fixes else "")
     unended = f"; {which_turns(what.unended)} had not ended where the log ends" if what.unended else ""
+    if what.failed_outside:
+        return Healthy(f"Nothing failed in {turns}{unended}, but something outside of them did.")
     return Healthy(f"Nothing went wrong in {turns}{unended}.", fine=True)

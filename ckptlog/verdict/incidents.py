@@ -50,7 +50,10 @@ def incident_says(run: Run, incident: Incident) -> str:
         case "slot-file-failed" if incident.how == "save_slot":
             return "A slot could not be saved."
         case "slot-file-failed":
-            return "A slot's file could not be loaded; what the slot held before is gone, too."
+            return (
+                "A slot's file could not be loaded; what the slot held before is gone, too. A file fits only the model and the "
+                "settings it was saved with (-ctk, -ctv, --parallel, --kv-unified), and a slot with room for all of it."
+            )
         case "model-unloaded":
             return (
                 "The router ended this model's server to make room for another one (--models-max): what its slots held is gone, "

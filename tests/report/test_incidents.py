@@ -39,6 +39,12 @@ def test_one_alone_is_told_at_once() -> None:
     text = text_of("10434/tmpl-lv3.log.gz")
     assert "A request was answered with an error before it reached a slot (line 20): HTTP 400: Unable to generate parser" in text
     assert "Requests that reached no slot" not in text
+    assert "Nothing failed in 2 turns, but something outside of them did." in text
+
+
+def test_a_slot_file_that_does_not_fit_is_told_with_what_it_fits() -> None:
+    text = text_of("10434/slotf-foreign-lv4.log.gz")
+    assert "(line 223): n_stream mismatch. A file fits only the model and the settings it was saved with (-ctk" in text
 
 
 def test_models_that_a_router_let_go() -> None:
