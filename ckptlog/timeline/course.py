@@ -48,7 +48,8 @@ def created_missing(run: Run, turn: Turn) -> bool:
     """Was the prompt cut where a checkpoint is made, and does no line say that one was?
 
     Memory that needs no checkpoints is not cut there, nor where they are switched off; another slot's tokens, an image
-    or a full batch may end a batch anywhere.
+    or a full batch may end a batch anywhere. Asked once, when the turn is settled (``Turn.cut_silently``): what is
+    known of batches grows, and foreign timings go.
     """
     starts = turn.batch_starts
     if len(starts) < 2 or turn.n_prompt is None or starts[-1] != turn.n_prompt - NEAR_END or turn.created:
@@ -104,7 +105,7 @@ def lines_missing(run: Run, turn: Turn) -> bool:
         return False
     if not turn.start_seen or checkpoints_filtered(run):
         return True
-    if run.build_min >= ALWAYS_MADE_SINCE and created_missing(run, turn):
+    if run.build_min >= ALWAYS_MADE_SINCE and turn.cut_silently:
         return True
     answered = turn.ended == "release" and turn.released and not turn.is_child and not turn.empty_prompt
     return answered and not turn.prompt_done and not turn.shifts and not run.embeds and _end_of_prompt_shown(run)

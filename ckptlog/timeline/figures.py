@@ -28,7 +28,8 @@ SURE_TO_CHECKPOINT = 192
 
 def settle_figures(run: Run, state: SlotState | None, turn: Turn) -> None:
     """Fill in every figure that the turn's lines allow; called once, when the turn is over."""
-    if created_missing(run, turn):
+    turn.cut_silently = created_missing(run, turn)
+    if turn.cut_silently:
         run.n_cut_silently += 1
         if state is not None and (run.build_min >= ALWAYS_MADE_SINCE or checkpoints_filtered(run)):
             state.list_known = False

@@ -245,6 +245,8 @@ class Turn(msgspec.Struct):
     batches: list[Batch] = []
     #: those of them at which an image was processed first; whether there was one at all
     media_starts: list[int] = []
+    #: the prompt was cut where a checkpoint is made, and no line says that one was
+    cut_silently: bool = False
     cut_by_media: bool = False
     progress: list[tuple[int, float]] = []  # n_tokens, fraction of "prompt processing"
     progress_end: int | None = None
