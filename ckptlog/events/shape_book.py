@@ -6,6 +6,7 @@ import re
 
 from ckptlog.events.plan import Plan, Planner
 from ckptlog.events.tally import Drift, Tally
+from ckptlog.intake.loggers import MAIN_LOGGERS
 
 #: distinct shapes remembered; more than this means that free text got into shapes
 MAX_SHAPES = 200_000
@@ -13,7 +14,7 @@ MAX_SHAPES = 200_000
 #: dozen. After that a line without any message's literal is told by its head alone
 MAX_REFUSED = 5_000
 #: as the slots' and the server's loggers begin a line
-_HEAD = re.compile(r"\b(?:slot|srv) +[^\s:]*: ")
+_HEAD = re.compile(rf"\b(?:{'|'.join(MAIN_LOGGERS)}) +[^\s:]*: ")
 #: letters behind the last bar of a line
 _WORDS = re.compile(r"[A-Za-z][^|]*$")
 

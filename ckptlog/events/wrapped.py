@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 import polars as pl
 
 from ckptlog.events.numbers import number_tokens
+from ckptlog.intake.loggers import LOGGERS
 from ckptlog.intake.reader import Chunk
 
 #: no terminal, and no cut for reading, is wider
@@ -39,10 +40,11 @@ ASKED_EACH = 50
 #: joins tried in vain (each of which may cost milliseconds) after which a log is taken for one that is not wrapped
 MOST_VAIN = 100
 
+_LOGGER = rf"\b(?:{'|'.join(LOGGERS)}) +[^\s:]*:"
 #: as the server's loggers begin a line, or a message without a head (builds without a prefix)
-_BEGIN = r"\b(?:slot|srv|que|res|cmn|spec) +[^\s:]*:|\beval time =|\btid=\""
+_BEGIN = rf"{_LOGGER}|\beval time =|\btid=\""
 #: as any logger begins one
-_HEAD = r"\b(?:slot|srv|que|res|cmn|spec) +[^\s:]*:|^ *\d+\.\d\d\.\d{3}\.\d{3} |\btid=\""
+_HEAD = rf"{_LOGGER}|^ *\d+\.\d\d\.\d{{3}}\.\d{{3}} |\btid=\""
 #: ends with a number of which digits may be missing; the last one of a release is 0 or 1
 _OPEN_NUMBER = re.compile(r"(?<![.\d])\d[\d.]*$")
 _WHOLE_NUMBER = re.compile(r"truncated = [01]$")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from ckptlog.intake.loggers import LOGGERS
 from ckptlog.records import (
     Evidence,
     Fix,
@@ -26,7 +27,7 @@ from ckptlog.report.safe import shorten
 
 #: what stands before a message: a wrapper's date, host and process, then the server's own stamp
 _WRAPPER = re.compile(
-    r"^.{0,200}?(?=\d+\.\d\d\.\d{3}\.\d{3} [IWED] |(?:slot|srv|que|res|cmn) {1,2}\S)", re.DOTALL
+    rf"^.{{0,200}}?(?=\d+\.\d\d\.\d{{3}}\.\d{{3}} [IWED] |(?:{'|'.join(LOGGERS)}) {{1,2}}\S)", re.DOTALL
 )
 #: a journal's date and host before the process's name
 _JOURNAL = re.compile(r"^[A-Z][a-z]{2} +\d+ \d+:\d+:\d+(?:\.\d+)? \S+ (?=\S+?\[\d+\]: )")

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import ckptlog
+from ckptlog.intake.loggers import LOGGERS
 from ckptlog.records import Evidence, Fix, MismatchRecord, Report
 from ckptlog.report.as_json import render_json
 from ckptlog.report.redact import redacted
@@ -135,3 +136,10 @@ def test_a_json_line_keeps_its_keys_and_loses_its_texts() -> None:
         '{"type":"log","time":12,"level":"info","msg":"slot x: id  0 | task 1 | old: ... <text'
     )
     assert "jane" not in first + second
+
+
+@pytest.mark.parametrize("logger", LOGGERS)
+def test_what_stands_before_any_loggers_line_goes(logger: str) -> None:
+    turn = an_evicted_turn(1, 1, evidence=[Evidence(0, 1, f"janes-box says {logger}  init: x", "")])
+    (evidence,) = redacted(a_report([turn])).turns[0].evidence
+    assert evidence.text == f"{logger}  init: x"
