@@ -154,7 +154,7 @@ class ShiftRecord(msgspec.Struct):
 
 
 #: what a line of evidence shows that reports gather turns by, whatever their outcome
-Mark = Literal["slot-swapped", "slept", "purged", "client-gone", "broken-off", "server-stopped", "drafts-left-behind", "parted"]
+Mark = Literal["slot-swapped", "slept", "purged", "cleared", "client-gone", "broken-off", "server-stopped", "drafts-left-behind", "parted"]
 
 
 class Evidence(msgspec.Struct, omit_defaults=True):

@@ -272,6 +272,11 @@ class Digest:
         """Turns that found nothing and may have been held before the server purged their slot for room."""
         return self._let_go("purged")
 
+    @cached_property
+    def cleared(self) -> list[Numbered]:
+        """Turns that found nothing and may have been held before a client's request emptied their slot, by their lengths."""
+        return self._let_go("cleared")
+
     def _let_go(self, how: Mark) -> list[Numbered]:
         return [item for item in self.turns if not item.turn.failed and shows(item.turn, how)]
 
@@ -294,7 +299,7 @@ class Digest:
         rewritten = [item for finding in self.rewritten for item in finding.turns]
         used: set[tuple[int, int | None]] = set()
         found = []
-        told = {item.number for item in (*self.slept, *self.purged, *rewritten)}
+        told = {item.number for item in (*self.slept, *self.purged, *self.cleared, *rewritten)}
         for item in self.turns:
             turn = item.turn
             alone = (turn.n_processed or 0) >= _LONG_PROMPT and _next_to_nothing(turn)

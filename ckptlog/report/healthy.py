@@ -36,6 +36,8 @@ def healthy(what: Digest) -> Healthy:
         return Healthy(f"Nothing failed in {turns}, but answers were mixed up.")
     if what.unjudged:
         return Healthy(f"Nothing wrong was found, but of {plural(len(what.unjudged), 'turn')} the log does not tell.")
+    if what.process_ended:
+        return Healthy(f"Nothing failed in {turns}, but a server went down while it was idle.")
     left = bool(what.cancelled)
     if what.parted:
         return Healthy(f"Slow, for what was held was rewritten: {parted_words(what)}", False, left, PARTED_ADVICE)
@@ -46,8 +48,6 @@ def healthy(what: Digest) -> Healthy:
         return Healthy(f"Nothing failed in {turns}, but little was reused.")
     if what.slept:
         return Healthy(f"Nothing failed in {turns}, but the server slept.")
-    if what.process_ended:
-        return Healthy(f"Nothing failed in {turns}, but a server went down while it was idle.")
     if left:
         fixes = what.cancelled[0].turn.fixes
         return Healthy(f"Nothing failed in {turns}, but {not_answered_words(what)}.", False, True, fixes[0].text if fixes else "")

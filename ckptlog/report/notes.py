@@ -25,6 +25,7 @@ def other_notes(what: Digest) -> Iterator[str]:
         (what.swapped, swapped_words),
         (what.slept, slept_words),
         (what.purged, purged_words),
+        (what.cleared, cleared_words),
         (what.left_behind, left_behind_words),
         (what.unawaited, unawaited_words),
     )
@@ -66,6 +67,13 @@ def purged_words(what: Digest) -> str:
     slots = "a slot" if len(what.purged) == 1 else "slots"
     why = f"the KV cache that all slots share had run out of cells, and the server had purged {slots} for room"
     return _came_back(what.purged, why, "there", "a larger -c")
+
+
+def cleared_words(what: Digest) -> str:
+    """What to say of prompts that came back to a slot which a request of a client had emptied."""
+    slots = "the slot" if len(what.cleared) == 1 else "slots"
+    why = f"a request had emptied {slots} before (an erase, or a slot's file that could not be loaded)"
+    return _came_back(what.cleared, why, "there", "without such a request the server")
 
 
 def _came_back(turns: list[Numbered], why: str, where: str, keeper: str) -> str:

@@ -28,7 +28,7 @@ _WHERE = {
     "sleep": "were let go of when the server slept",
 }
 #: what a turn is marked with that came back to nothing for that
-_MARKS: dict[str, Mark] = {"purged": "purged", "sleep": "slept"}
+_MARKS: dict[str, Mark] = {"purged": "purged", "sleep": "slept", "cleared": "cleared"}
 _MORE_ROOM = "A slot for each conversation (--parallel) or more room for the RAM prompt cache (--cache-ram) would keep it."
 _KEPT_BY = {
     "cleared": "A client does that: it erases a slot, or asks for a slot file that can't be loaded.",

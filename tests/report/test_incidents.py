@@ -168,3 +168,10 @@ def test_an_error_without_words_yet_is_told_all_the_same() -> None:
     (told,) = run.incidents
     assert (told.message, told.how) == ("model", "model")
     assert "an error of its start ended it" in incident_says(run, incident("start-failed", 1, "", how="of_a_later_build"))
+
+
+def test_a_prompt_that_found_its_slot_emptied_is_not_blamed_on_its_beginning() -> None:
+    told = text_of("10434/slotf-foreign-lv4.log.gz")
+    assert "Turn 3 found nothing: a request had emptied the slot before" in told
+    assert "little was reused" not in told
+    assert "the client changes the beginning" not in told
