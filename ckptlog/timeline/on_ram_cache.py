@@ -89,10 +89,11 @@ class RamCacheMessages(StreamState):
 
     def on_cache_candidate(self, e: Event) -> None:
         if self.selection is not None:
-            candidates, rows = self.selection.candidates, rows_of(e, CANDIDATE_FIELDS)
-            self.selection.held_saved += held_by_entries(self.cache.entries, rows, len(candidates))
+            candidates, held = self.selection.candidates, self.selection.held_saved
+            rows = rows_of(e, CANDIDATE_FIELDS)
+            held += held_by_entries(self.cache.entries, rows, len(candidates))
             candidates.extend(rows)
-            del candidates[MAX_BETWEEN:]
+            del candidates[MAX_BETWEEN:], held[MAX_BETWEEN:]
 
     def on_cache_found(self, e: Event) -> None:
         selection = self.selection

@@ -202,3 +202,12 @@ def test_a_flood_of_unknown_shapes_is_counted_without_the_grammar(
     told = analyse([*flood, *log.lines]).report
     assert changed(whole, told) == []
     assert [source.unknown_slot_lines for source in told.sources] == [200]
+
+
+def test_prompts_compared_for_one_choice() -> None:
+    chosen = "0.00.001.000 I slot get_availabl: id  0 | task -1 | selected slot by LRU, t_last = -1"
+    compared = "0.00.877.501 I srv          load:    - prompt with length     578, lcp =     237, f_keep = 0.410, f_sim = 0.382"
+    analyzer = fed([START, chosen, *[compared] * (limits.MAX_BETWEEN + 500)])
+    (stream,) = analyzer.tracker.streams
+    assert stream.selection is not None
+    assert len(stream.selection.candidates) == len(stream.selection.held_saved) == limits.MAX_BETWEEN
