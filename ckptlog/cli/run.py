@@ -96,6 +96,7 @@ def _watch(session: Session, child: Child, screen: Screen) -> None:
     from ckptlog.intake.sources import open_raw
 
     source = session.source
+
     def tell_news() -> None:
         for sentence in session.news():
             screen.tell(sentence)

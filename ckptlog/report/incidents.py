@@ -61,11 +61,19 @@ def failed_requests(report: Report) -> list[tuple[RunRecord, IncidentRecord]]:
     return [(run, each) for run in report.runs for each in run.incidents if each.kind == "request-failed"]
 
 
-def failed_request_words(report: Report, run: RunRecord, incident: IncidentRecord) -> str:
-    """A request that failed without a turn: where, how often, what the server answered."""
-    status = f"HTTP {incident.status}: " if incident.status is not None else ""
+def failed_request_words(report: Report, most: int) -> list[str]:
+    """Requests that failed without a turn, ``most`` of them one by one: where, how often, what the server answered; empty
+    for a single one, of which the notes tell all."""
+    failed = failed_requests(report)
+    if sum(each.count for _, each in failed) < 2:
+        return []
+    words = [_request_words(report, run, each) for run, each in failed[:most]]
+    return words if len(failed) <= most else [*words, f"and {plural(len(failed) - most, 'other error')}"]
+
+
+def _request_words(report: Report, run: RunRecord, incident: IncidentRecord) -> str:
     often = f" ({incident.count:,} times)" if incident.count > 1 else ""
-    return f"{_where(report, run, incident)}{often}: {status}{incident.message or 'an error'}"
+    return f"{_where(report, run, incident)}{often}: {_status(incident)}{incident.message or 'an error'}"
 
 
 def _one(report: Report, run: RunRecord, incident: IncidentRecord) -> str:
@@ -75,10 +83,13 @@ def _one(report: Report, run: RunRecord, incident: IncidentRecord) -> str:
 
 def incident_sentence(incident: IncidentRecord, where: str) -> str:
     """What happened, where, in the server's own words, and what to do."""
-    status = f"HTTP {incident.status}: " if incident.status is not None else ""
-    words = f" {status}{incident.message}" if incident.message else ""
+    words = f" {_status(incident)}{incident.message}" if incident.message else ""
     first, mark, rest = incident.says.partition(". ")
     return f"{first.removesuffix('.')} ({where}){':' if words else '.'}{words}{f'{_stop(words)} {rest}' if mark else ''}"
+
+
+def _status(incident: IncidentRecord) -> str:
+    return f"HTTP {incident.status}: " if incident.status is not None else ""
 
 
 def _stop(words: str) -> str:

@@ -13,7 +13,7 @@ from ckptlog.report.capture import capture_lines, hidden_runs, hidden_words
 from ckptlog.report.digest import Digest, Finding, Selection, digest
 from ckptlog.report.fold import Fold, fold
 from ckptlog.report.healthy import healthy
-from ckptlog.report.incidents import failed_request_words, failed_requests, incident_notes
+from ckptlog.report.incidents import failed_request_words, incident_notes
 from ckptlog.report.loss import loss
 from ckptlog.report.notes import notes
 from ckptlog.report.picture import LEGEND, picture
@@ -251,14 +251,8 @@ def _harmless(what: Digest) -> list[str]:
 
 def _without_turn(what: Digest) -> list[str]:
     """Requests that reached no slot, where the first lines have only their number."""
-    failed = failed_requests(what.report)
-    if sum(each.count for _, each in failed) < 2:
-        return []
-    lines = ["## Requests that reached no slot", ""]
-    lines += (f"- {escape(failed_request_words(what.report, run, each))}" for run, each in failed[:_REQUESTS_SHOWN])
-    if len(failed) > _REQUESTS_SHOWN:
-        lines.append(f"- and {plural(len(failed) - _REQUESTS_SHOWN, 'other error')}")
-    return lines
+    requests = failed_request_words(what.report, _REQUESTS_SHOWN)
+    return ["## Requests that reached no slot", "", *(f"- {escape(words)}" for words in requests)] if requests else []
 
 
 def _untold(what: Digest) -> list[str]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ckptlog.records import Report
 from ckptlog.report.digest import Digest, Selection, digest
-from ckptlog.report.incidents import failed_request_words, failed_requests
+from ckptlog.report.incidents import failed_request_words
 from ckptlog.report.page import Page
 from ckptlog.report.safe import safe_text, shorten
 from ckptlog.report.text_findings import HEADLINE_LINES, add_finding, forced_words, harmless_words
@@ -114,14 +114,12 @@ def _notes(page: Page, what: Digest) -> None:
 
 def _without_turn(page: Page, what: Digest) -> None:
     """Requests that reached no slot, where the first screen has only their number."""
-    failed = failed_requests(what.report)
-    if sum(each.count for _, each in failed) < 2:
+    requests = failed_request_words(what.report, _REQUESTS_SHOWN)
+    if not requests:
         return
     page.line(Text("Requests that reached no slot", "bold"))
-    for run, each in failed[:_REQUESTS_SHOWN]:
-        page.para(safe_text(failed_request_words(what.report, run, each)), first="- ", limit=HEADLINE_LINES)
-    if len(failed) > _REQUESTS_SHOWN:
-        page.para(f"- and {plural(len(failed) - _REQUESTS_SHOWN, 'other error')}")
+    for words in requests:
+        page.para(safe_text(words), first="- ", limit=HEADLINE_LINES)
     page.blank()
 
 

@@ -74,10 +74,15 @@ def best_elsewhere(run: Run, selection: Selection, slot: int | None) -> Place | 
 
 def _place(run: Run, n_common: int, held: Held | None, *, slot: int | None = None, saved: int | None = None) -> Place:
     """All that is in common can be resumed from where no checkpoint is needed, or the log does not tell."""
-    whole = held is None or run.memory in ("plain", "unknown") or run.swa_full or n_common >= held.n_tokens
-    if held is None or whole or (run.memory == "swa" and _may_reach_back(run, held, n_common)):
+    if held is None or _needs_none(run, held, n_common):
         return Place(n_common, n_common, n_common, slot, saved)
     return Place(n_common, held.resume, max(held.resume, held.resume_once), slot, saved)
+
+
+def _needs_none(run: Run, held: Held, n_common: int) -> bool:
+    if run.memory in ("plain", "unknown") or run.swa_full or n_common >= held.n_tokens:
+        return True
+    return run.memory == "swa" and _may_reach_back(run, held, n_common)
 
 
 def _may_reach_back(run: Run, held: Held, n_common: int) -> bool:

@@ -33,14 +33,15 @@ def tell(run: Run, incident: Incident) -> None:
     if incident.message is not None:
         incident.message = shortened(incident.message)
     incident.text = incident.text[:MAX_WORDS]
-    if len(run.incidents) >= MAX_INCIDENTS and not any(_alike(known, incident) for known in run.incidents):
+    known = _like(run, incident)
+    if known is None and len(run.incidents) >= MAX_INCIDENTS:
         incident.message = incident.status = None
-    for known in run.incidents:
-        if _alike(known, incident):
-            known.count += 1
-            known.last_line = incident.line
-            return
-    run.incidents.append(incident)
+        known = _like(run, incident)
+    if known is None:
+        run.incidents.append(incident)
+    else:
+        known.count += 1
+        known.last_line = incident.line
 
 
 def shortened(text: str) -> str:
@@ -48,8 +49,10 @@ def shortened(text: str) -> str:
     return " ".join(text[:MAX_WORDS].split()) + (" ..." if len(text) > MAX_WORDS else "")
 
 
-def _alike(a: Incident, b: Incident) -> bool:
-    return (a.kind, a.how, a.message, a.status) == (b.kind, b.how, b.message, b.status)
+def _like(run: Run, new: Incident) -> Incident | None:
+    """The incident of the run that the new one only repeats."""
+    what = (new.kind, new.how, new.message, new.status)
+    return next((old for old in run.incidents if (old.kind, old.how, old.message, old.status) == what), None)
 
 
 def take_start_error(run: Run, incident: Incident) -> None:

@@ -8,7 +8,7 @@ from ckptlog.lazily import lazy
 from ckptlog.records import Basis, Evidence, Mark
 from ckptlog.replay.loss import NOTHING_CACHED, is_costly_loss
 from ckptlog.server.rules import Rules, rules_for
-from ckptlog.timeline.elsewhere import best_elsewhere
+from ckptlog.timeline.elsewhere import Place, best_elsewhere
 from ckptlog.timeline.model import Checkpoint, Run, Turn
 
 
@@ -89,8 +89,14 @@ class Case:
         here = max(self.common[1] if self.common is not None else 0, turn.n_cached)
         if not is_costly_loss(turn.n_known - here, turn.n_prompt):
             return False
-        place = best_elsewhere(self.run, turn.selection, turn.slot) if turn.selection is not None else None
+        place = self.elsewhere
         return place is None or is_costly_loss(min(turn.n_known, place.resume_once) - here, turn.n_prompt)
+
+    @lazy
+    def elsewhere(self) -> Place | None:
+        """Of the other slots and saved prompts that the server compared with this prompt, the one to resume most from."""
+        selection = self.turn.selection
+        return best_elsewhere(self.run, selection, self.turn.slot) if selection is not None else None
 
     @lazy
     def only_appends_unseen(self) -> bool:

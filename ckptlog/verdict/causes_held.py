@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from ckptlog.records import Fix
 from ckptlog.replay.loss import NOTHING_CACHED
-from ckptlog.timeline.elsewhere import best_elsewhere
 from ckptlog.timeline.model import Turn
 from ckptlog.verdict import fixes
 from ckptlog.verdict.case import Case
@@ -136,7 +135,7 @@ class SlotTaken(CauseRule):
         if q is not None:
             case.quote(q.line, q.text, "how the slot was chosen")
         quote_search(case)
-        place = best_elsewhere(run, selection, turn.slot) if selection is not None else None
+        place = case.elsewhere
         n_common = place.n_common if place is not None else turn.n_known
         todo = [fixes.more_slots(run)]
         if place is not None and place.saved is not None:
